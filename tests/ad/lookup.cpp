@@ -78,8 +78,8 @@ TEST_CASE("rows that are no rows of the table are refused")
             ad::set_gradient_rows(E, ad::sparse_gradient<double>{ids, numbers.data(), width});
         });
     };
-    CHECK(says({1, 6}, 2) == "set_gradient_rows: 2 rows of 2 numbers for a table [6,2]; they must be as wide as the "
-                             "table, their ids below its rows, ascending, and each once");
+    CHECK(says({1, 6}, 2) == "set_gradient_rows: 2 rows of 2 elements for a table [6,2]; they must have the table's "
+                             "width, and ascending ids of its rows without duplicates");
     CHECK(says({1, 1}, 2) != "");
     CHECK(says({2, 1}, 2) != "");
     CHECK(says({1}, 3) != "");

@@ -179,7 +179,7 @@ TEST_CASE("an operation that is recorded by hand: its parameters are final at th
     on.record([&on, w] { (void)on.wanted_adjoint(w); });
     const auto late = ops::scale(w, 2.0);
     const auto loss = ops::add(ops::dot(late, early.result), ops::dot(early.result, late));
-    CHECK_THROWS_WITH_AS(on.backward(loss), doctest::Contains("has to ask wanted()"), error);
+    CHECK_THROWS_WITH_AS(on.backward(loss), doctest::Contains("must call wanted()"), error);
 }
 
 TEST_CASE("a variable that was kept across clear is refused, and so is all that holds one")

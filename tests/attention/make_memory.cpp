@@ -503,7 +503,7 @@ TEST_CASE("join_positions: the first of each row from one tensor, the others fro
         },
         random({3, 2}, 1), random({3, 1}, 2));
     CHECK_THROWS_WITH_AS(ops::join_positions(x, random({3, 5, 1}, 2), known),
-                         doctest::Contains("but for its positions"), shape_error);
+                         doctest::Contains("except for its positions"), shape_error);
     CHECK_THROWS_AS(ops::join_positions(x, z, lengths({4, 0, 0})), shape_error);
 }
 

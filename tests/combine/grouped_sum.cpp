@@ -45,7 +45,7 @@ TEST_CASE("grouped_sum: values and gradients")
         [&] {
             ops::grouped_sum(random({2, 3, 3}, 1), random({2, 3, 4}, 2));
         },
-        "grouped_sum: 3 groups for values of width 4, but the groups are equal: their number must divide the width");
+        "grouped_sum: 3 groups for values of width 4, but the number of groups must divide the width");
     says([&] { ops::grouped_sum(random({2, 3, 0}, 1), random({2, 3, 4}, 2)); }, "0 groups for values of width 4");
     says([&] { ops::grouped_sum(random({2, 2, 2}, 1), random({2, 3, 4}, 2)); }, "[2,2,2] but must be [2,3,2]");
 }

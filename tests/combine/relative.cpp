@@ -144,5 +144,5 @@ TEST_CASE("vectors for values that do not fit are refused")
                              doctest::Contains(part), shape_error);
     };
     refused(random({4, N}, 5), "combine::relative: the matrix of distances is [4,6]; it must have 2 R + 1 rows");
-    refused(random({5, 3}, 5), "and 6 columns, as the values have");
+    refused(random({5, 3}, 5), "and 6 columns, the width of the values");
 }

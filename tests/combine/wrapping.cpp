@@ -35,8 +35,7 @@ TEST_CASE("misfits are reported with names and numbers")
     };
     CHECK(
         message(combine::attentional{random({D, 4}, 1)}) ==
-        "combine::attentional: W_c is [5,4] but must be [8,4] (as many rows as the context and the query have columns "
-        "together)");
+        "combine::attentional: W_c is [5,4] but must be [8,4] (one row for each column of the context and the query)");
     CHECK(message(combine::gated{random({Q, 2}, 1), random({2}, 2)}) ==
           "combine::gated: W is [3,2] but must have 1 column, or 5: one for each dimension of the context");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: latent_heads::step takes lengths or a boolean_mask .B,T.; causal{} and other functions
+// expect-first: heed: latent_heads::step takes lengths or a boolean_mask .B,T.; causal{} and predicate masks
 #include <heed/heed.hpp>
 
 using namespace heed;

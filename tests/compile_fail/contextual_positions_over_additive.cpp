@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: score::contextual_positions compares the query with keys and with positions alike, by inner products
+// expect: heed: score::contextual_positions compares the query with both keys and positions, by inner products
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: score::conv_s2s asks with two tensors: give state_and_word.h, g.
+// expect: heed: score::conv_s2s needs a query of two tensors: state_and_word.h, g.
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: runs the loss on a tape of dual numbers, which this loss does not take: write it with auto
-// expect: takes the loss as a variable of rank 0
+// expect: runs the loss on a tape of dual numbers, which this loss does not accept: write it with auto
+// expect: requires a loss that is a variable of rank 0
 #include <heed/ad/ad.hpp>
 
 using namespace heed;

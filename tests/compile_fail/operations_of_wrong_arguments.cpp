@@ -10,14 +10,14 @@
 // expect: argument_of_wrong_rank<heed::([a-z0-9_]+::)?ops::rotate_op, 1
 // expect: heed: the second argument of this operation has rank 1 but must have rank 2
 // expect: heed: the first argument of this operation has rank 5 but must have rank 2, 3 or 4
-// expect: heed: word ids are no std::vector but `heed::word_ids ids.steps, batch.`
-// expect: heed: a std::vector holds other whole numbers than this operation takes
+// expect: heed: word ids are not a std::vector: write `heed::word_ids ids.steps, batch.`
+// expect: heed: a std::vector has the wrong integer type for this operation
 // expect: heed: the numbers of real positions are `heed::lengths`
-// expect: heed: this operation takes no arguments of these types and ranks in this order
-// expect: heed: operations compute with float and double, and these tensors hold other numbers
-// expect: heed: an operation takes tensors, and none of these is one
+// expect: heed: this operation does not take arguments of these types and ranks in this order
+// expect: heed: operations compute with float and double, and these tensors have another element type
+// expect: heed: an operation takes tensors, and none of these is a tensor
 // expect: heed: this operation takes one std::vector of tensors of one type
-// expect: heed: backward takes a loss that is one number
+// expect: heed: backward takes a scalar loss
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: combine::relative needs the distance of each position from the query, which a window does not tell
+// expect: heed: combine::relative needs the distance of each position from the query, which a window does not provide
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: this score adds to keys or queries, and its base's keys hold more than those: lay
+// expect: heed: this score adds to keys or queries, and its base's keys have extra columns: wrap it in
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a window does not know its place inside another window: make the outer one the window and leave out
+// expect: heed: a window does not know its position inside another window: make the outer normalizer the window
 #include <heed/heed.hpp>
 
 using namespace heed;

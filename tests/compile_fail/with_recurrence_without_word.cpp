@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: this score reads the word that was emitted last .`reads_word`.: ask with heed::state_and_word
+// expect: heed: this score reads the word that was emitted last .`reads_word`.: give heed::state_and_word
 #include <heed/heed.hpp>
 
 using namespace heed;

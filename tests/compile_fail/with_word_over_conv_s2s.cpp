@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: score::with_word wraps a score that adds the target word by itself .*: leave this with_word out
+// expect: heed: score::with_word wraps a score that already adds the target word .*: remove this with_word
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: score::with_word asks with two tensors: give state_and_word.s, y.
+// expect: heed: score::with_word needs a query of two tensors: state_and_word.s, y.
 #include <heed/heed.hpp>
 
 using namespace heed;

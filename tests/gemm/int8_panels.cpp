@@ -179,5 +179,5 @@ TEST_CASE("a matrix too long for exact sums is refused")
     const std::vector<float> W(int8_panels::longest + 1, 1.0f);
     int8_panels panels;
     CHECK_THROWS_WITH_AS(panels.pack(W.size(), 1, W.data(), 1),
-                         "int8: a matrix of 65537 rows; sums of 32 bits are exact up to 65536", error);
+                         "int8: a matrix of 65537 rows; 32-bit sums are exact up to 65536", error);
 }

@@ -65,5 +65,5 @@ TEST_CASE("panels of doubles have no 8 bits")
     const std::vector<double> W(6, 1.0);
     kernels::weight_panels<double> panels;
     CHECK_THROWS_WITH_AS(panels.pack(2, 3, W.data(), 3, kernels::weight_numbers::int8),
-                         "int8: weights of 8 bits are for models of float", error);
+                         "int8: 8-bit weights require a model of float", error);
 }

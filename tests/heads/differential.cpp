@@ -172,7 +172,7 @@ TEST_CASE("an empty row gives 0, the layers' first lambdas, and what does not fi
     CHECK_THROWS_WITH_AS(ops::rms_norm(x, random({3}, 1), 1e-5), doctest::Contains("a gain of 3 numbers"), shape_error);
     auto odd = attend;
     odd.heads.pop_back();
-    CHECK_THROWS_WITH_AS((void)odd.on(x), doctest::Contains("2 in a row read the same values"), shape_error);
+    CHECK_THROWS_WITH_AS((void)odd.on(x), doctest::Contains("groups of 2 heads share values"), shape_error);
     auto wide = attend;
     wide.W_V = random({D, std::size_t{7}}, 3);
     CHECK_THROWS_WITH_AS((void)wide.on(x), doctest::Contains("W_V 2 times fewer"), shape_error);

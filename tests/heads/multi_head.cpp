@@ -213,7 +213,7 @@ TEST_CASE("what does not fit is told with names and numbers")
     auto three = with_projections(std::vector(3, attend.heads[0]), 3);
     const auto memory = attend.on(annotations);
     CHECK(message([&] { three.start(memory); }) ==
-          "multi_head: the memory is for 2 heads of keys, but there are 3; take the one that this mechanism made");
+          "multi_head: the memory has 2 heads of keys but there are 3; use the memory that this mechanism made");
     CHECK(support::contains(message([&] {
                                 attend.step(memory, random({2, Q}, 1), three.start(three.on(annotations)));
                             }),
@@ -237,9 +237,8 @@ TEST_CASE("what does not fit is told with names and numbers")
     const auto memories = hops.on(annotations);
     CHECK(message([&] {
               hops.step(memories, random({2, Q}, 1), hops.start(memories));
-          }) ==
-          "multi_hop: the context is [2,5] but must be [2,3] (as the query that it is added to; or give multi_hop an "
-          "update of your own)");
+          }) == "multi_hop: the context is [2,5] but must be [2,3] (the shape of the query that it is added to; or "
+                "give multi_hop a custom update)");
     const multi_hop no_hops{std::vector<std::remove_cvref_t<decltype(hop)>>{}};
     CHECK(message([&] { no_hops.on(annotations); }) == "multi_hop: hops: there is none; give at least one");
 }
@@ -271,7 +270,7 @@ TEST_CASE("split_heads and concat_heads: values and gradients")
         support::same_bits(ops::concat_heads(std::vector{array<double, 2>{{1, 2}, {3, 4}}, array<double, 2>{{5}, {6}}}),
                            array<double, 2>{{1, 2, 5}, {3, 4, 6}}));
     CHECK(support::contains(support::message_of<shape_error>([&] { ops::split_heads(x, 4u); }),
-                            "[2,3,6] cannot be cut into 4"));
+                            "[2,3,6] cannot be split into 4"));
     CHECK(
         support::contains(support::message_of<shape_error>([&] { ops::concat_heads(std::vector<array<double, 2>>{}); }),
                           "concat_heads: nothing to join"));

@@ -268,6 +268,7 @@ TEST_CASE("operations")
     const auto y = ops::mix_heads(x, P);
     for (const std::size_t t : {std::size_t{0}, std::size_t{511}, std::size_t{699}})
         CHECK(y(1, 1, t) == support::approx(P(0, 1) * x(0, 1, t) + P(1, 1) * x(1, 1, t) + P(2, 1) * x(2, 1, t)));
-    CHECK_THROWS_WITH_AS(ops::mix_heads(x, random({2, 2}, 1)), doctest::Contains("a row for each head"), shape_error);
-    CHECK_THROWS_WITH_AS(ops::reshaped(x, shape_of_rank<2>{2, 12}), doctest::Contains("another number"), shape_error);
+    CHECK_THROWS_WITH_AS(ops::mix_heads(x, random({2, 2}, 1)), doctest::Contains("one row for each head"), shape_error);
+    CHECK_THROWS_WITH_AS(ops::reshaped(x, shape_of_rank<2>{2, 12}), doctest::Contains("a different number"),
+                         shape_error);
 }

@@ -69,7 +69,7 @@ TEST_CASE("subtract_scaled_history and fade are discount and logaddexp with a nu
           }) == "subtract_scaled_history: the history is [3,6] but must be [3,7] (the shape of the scores)");
     CHECK(message_of<shape_error>([&] {
               (void)ops::fade(random({3, 6}, 1), on.parameter(e), 1);
-          }) == "fade: what joins the history is [3,7] but must be [3,6] (the shape of the history)");
+          }) == "fade: the added term is [3,7] but must be [3,6] (the shape of the history)");
 }
 
 TEST_CASE("decayed_temporal is its equation")
@@ -336,7 +336,6 @@ TEST_CASE("what does not fit is refused")
     const auto other = longer.start(longer.on(sentences));
     CHECK(message_of<shape_error>([&] { (void)recent.step(memory, query, other); }) ==
           "normalize::recent_temporal: the scores [2,4] do not fit "
-          "(recent_sums: the sums is [2,4,3] but must be [2,4,2] (one for each score and each step that is remembered "
-          "but "
-          "the oldest; the scores are [2,4]))");
+          "(recent_sums: the sums is [2,4,3] but must be [2,4,2] (one for each score and each of the last n - 1 steps; "
+          "the scores are [2,4]))");
 }

@@ -63,7 +63,7 @@ TEST_CASE("place_in_row")
     check_empty(f(lengths{}), random({0, 3}, 1), random({3}, 2));
     check_empty(f({2, 3}), random({2, 0}, 1), random({0}, 2));
     CHECK(message_of<shape_error>([&] { (void)f(real)(z, random({4}, 1)); }) ==
-          "place_in_row: v is [4] but must be [5] (as long as the rows of z [4,5])");
+          "place_in_row: v is [4] but must be [5] (the width of z [4,5])");
     ad::tape<double> on;
     CHECK(message_of<shape_error>([&] {
               (void)f({1, 2})(on.parameter(z), v);

@@ -72,7 +72,7 @@ TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty
     }
 }
 
-TEST_CASE("temperature: as it falls, weight goes to the greatest score; as it rises, to all")
+TEST_CASE("temperature: as it falls, weight goes to the maximum score; as it rises, to all")
 {
     const auto scores = random({1, 6}, 12);
     const lengths real{6};

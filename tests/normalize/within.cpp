@@ -335,7 +335,7 @@ TEST_CASE("what does not fit is refused")
           "[4,4], but it must have as many rows as x has columns, 5)");
     CHECK(run(local_p{W_p(5), random({3}, 1), 2}) ==
           "normalize::local_p: the query [2,5] does not fit W_p [5,4], v_p [3] (place_in_row: v is [3] but must be [4] "
-          "(as long as the rows of z [2,4]))");
+          "(the width of z [2,4]))");
     CHECK(run(local_m{2}) == "");
 
     const auto attend = dot_with(local_m{1, normalize::temporal{}, in_window{}});

@@ -114,8 +114,7 @@ TEST_CASE("a second argument that cannot be repeated is refused")
     CHECK(message_of<shape_error>([&] { (void)ops::add(x, zeros<double>(2)); }) ==
           "add: the second argument is [2] but must be [3] (one number for each column of the first, [2,3])");
     CHECK(message_of<shape_error>([&] { (void)ops::divide(x, zeros<double>(3, 1)); }) ==
-          "divide: the second argument is [3,1] but must be [2,3] (the shape of the first, or 1 where it is to be "
-          "repeated)");
+          "divide: the second argument is [3,1] but must be [2,3] (the shape of the first, or 1 for a repeated axis)");
     // Only the second one: a column minus a row is no table by mistake.
     CHECK(message_of<shape_error>([&] { (void)ops::subtract(zeros<double>(4, 1), zeros<double>(4)); }) != "");
 }
@@ -130,11 +129,11 @@ TEST_CASE("another shape, with one size left open")
     CHECK(shape_of(ops::reshaped(random({3}, 1), -1, 1)) == shape_of_rank<2>{3, 1});
     CHECK_GRADIENT([](const auto& a) { return ops::reshaped(a, 4, -1); }, x);
     CHECK(message_of<shape_error>([&] { (void)ops::reshaped(x, 5, -1); }) ==
-          "reshaped: [2,3,4] has 24 numbers, which the sizes beside -1, together 5, do not divide");
+          "reshaped: [2,3,4] has 24 elements, but the product of the other sizes, 5, does not divide that number");
     CHECK(message_of<shape_error>([&] { (void)ops::reshaped(x, -1, -1); }) ==
-          "reshaped: two sizes are -1; at most one can follow from the others");
+          "reshaped: two sizes are -1; at most one can be computed from the others");
     CHECK(message_of<shape_error>([&] { (void)ops::reshaped(x, 5, 5); }) ==
-          "reshaped: [2,3,4] as [5,5], which has another number of elements");
+          "reshaped: [2,3,4] as [5,5], which has a different number of elements");
 }
 
 TEST_CASE("axes in another order, and parts of one axis")
@@ -161,6 +160,6 @@ TEST_CASE("axes in another order, and parts of one axis")
     CHECK(message_of<shape_error>([&] { (void)ops::permuted(x, 0, 1, 1); }) ==
           "permuted: the axes [0,1,1] of [2,3,4]; give each axis once, counted from 0");
     CHECK(message_of<shape_error>([&] { (void)ops::slice(x, 1, 2, 4); }) ==
-          "slice: 2 to 4 of axis 1 of [2,3,4]; axes count from 0, and the end is at most what the axis has");
+          "slice: 2 to 4 of axis 1 of [2,3,4]; axes count from 0, and the end is at most the size of the axis");
     CHECK(message_of<shape_error>([&] { (void)ops::slice(x, 3, 0, 1); }) != "");
 }

@@ -77,5 +77,5 @@ TEST_CASE("rows that share sentences, rows without a position, and what does not
           }) == "carried_sums: x is [2,3,2] but must be [2,3,1] (one number for each position)");
     CHECK(says([&] {
               (void)ops::carry_sums(random({2, 3, 1}, 1), random({2, 3, 1}, 1));
-          }) == "a score with gates: keys [2,3,1] have no columns of sums; take the memory that this mechanism made");
+          }) == "a score with gates: keys [2,3,1] have no columns of sums; use the memory that this mechanism made");
 }

@@ -71,8 +71,8 @@ TEST_CASE("gradients of heads")
 TEST_CASE("a last axis that cannot be cut is refused")
 {
     CHECK_THROWS_WITH_AS((void)split_heads(random({2, 3, 7}, 1), 2),
-                         "split_heads: the last axis of [2,3,7] cannot be cut into 2 heads; its size must be a "
-                         "multiple of their number",
+                         "split_heads: the last axis of [2,3,7] cannot be split into 2 heads; the number of heads must "
+                         "divide its size",
                          shape_error);
     CHECK_THROWS_AS((void)split_heads(random({2, 3, 7}, 1), 0), shape_error);
 }

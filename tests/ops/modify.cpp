@@ -54,6 +54,6 @@ TEST_CASE("nothing goes back where nothing comes, even with an infinite slope; w
     CHECK(on.gradient(v).data[0] == 0);
     CHECK(on.gradient(v).data[1] == support::approx(0.25));
     CHECK(support::message_of<shape_error>([&] { (void)root(x, ops::rows_of_places{0}); }) ==
-          "score::modified: 0 first keys for scores [1,2] of 0 queries a sentence; there must be a query, and a first "
-          "key for each sentence or none at all");
+          "score::modified: 0 first keys for scores [1,2] of 0 queries per sentence; there must be a query, and a "
+          "first key for each sentence or for none");
 }

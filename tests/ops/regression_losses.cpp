@@ -168,7 +168,7 @@ TEST_CASE("losses of numbers say what does not fit")
 {
     const auto x = random({2, 3}, 1);
     CHECK(message_of<shape_error>([&] { (void)ops::mean_squared_error(x, zeros<double>(2, 4)); }) ==
-          "mean_squared_error: the target is [2,4] but must be [2,3] (a number for each prediction)");
+          "mean_squared_error: the target is [2,4] but must be [2,3] (one number for each prediction)");
     CHECK(message_of<shape_error>([&] { (void)ops::binary_cross_entropy(x, x, zeros<double>(3)); }) ==
           "binary_cross_entropy: the weights is [3] but must be [2] (one for each row of the prediction)");
     CHECK(message_of<shape_error>([&] { (void)ops::mean_squared_error(x, x, lengths{1}); }) != "");
@@ -176,7 +176,7 @@ TEST_CASE("losses of numbers say what does not fit")
     CHECK(message_of<error>([&] {
               (void)ops::binary_cross_entropy(x, filled<double, 2>({2, 3}, 2.0));
           }) ==
-          "binary_cross_entropy: a target is 2.000000; it is the probability of class 1, so it is between 0 and 1");
+          "binary_cross_entropy: a target is 2.000000; it is the probability of class 1 and must be between 0 and 1");
     CHECK(message_of<error>([&] {
               (void)ops::binary_cross_entropy(x, filled<double, 2>({2, 3}, std::nan("")));
           }) != "");

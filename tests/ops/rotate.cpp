@@ -96,7 +96,7 @@ TEST_CASE("a position has the same bits wherever a call begins, and the gradient
     CHECK_GRADIENT(f, random({2, 4}, 3));
     CHECK(support::message_of<shape_error>([&] {
               (void)f(random({2, 5}, 1));
-          }) == "rotate: vectors of 5 numbers in [2,5]; pairs of them are turned, so there must be an even number");
+          }) == "rotate: vectors of size 5 in [2,5]; elements are rotated in pairs, so the size must be even");
 }
 
 TEST_CASE("positions of your own, the same for all sentences or not, of any kind of whole numbers")
@@ -240,28 +240,29 @@ TEST_CASE("rotate: what does not fit")
         return support::message_of<shape_error>([&] { (void)ops::rotate(x, with...); });
     };
     CHECK(refused(0, ops::rotation{.width = 3}) ==
-          "rotate: a width of 3 for vectors of 6 numbers in [2,5,6]; pairs are turned, so it must be an even number of "
-          "at most 6, or 0 for all");
+          "rotate: a width of 3 for vectors of size 6 in [2,5,6]; elements are rotated in pairs, so it must be even "
+          "and at most 6, or 0 for all");
     CHECK(refused(0, ops::rotation{.width = 8}) ==
-          "rotate: a width of 8 for vectors of 6 numbers in [2,5,6]; pairs are turned, so it must be an even number of "
-          "at most 6, or 0 for all");
+          "rotate: a width of 8 for vectors of size 6 in [2,5,6]; elements are rotated in pairs, so it must be even "
+          "and at most 6, or 0 for all");
     CHECK(refused(std::vector{1, 2, 3}) ==
-          "rotate: 3 positions for x [2,5,6]; give 5, the same for all sentences, or 10, sentence by sentence");
+          "rotate: 3 positions for x [2,5,6]; give 5, the same for all sentences, or 10 in the order of sentences");
     CHECK(refused(std::vector{0, 1, -1, 3, 4}) == "rotate: position -1; positions count from 0");
     CHECK(refused(array<int, 2>({5, 2})) ==
           "rotate: the matrix of positions is [5,2] but must be [2,5] (one for each position of x [2,5,6])");
     const auto c = random({4, 3}, 2), wide = random({5, 6}, 3);
     CHECK(refused(c, c) ==
-          "rotate: the table of cosines is [4,3] but must be [5,3] (a number for each turned pair of x [2,5,6])");
+          "rotate: the table of cosines is [4,3] but must be [5,3] (one number for each rotated pair of x [2,5,6])");
     CHECK(refused(wide, wide) ==
-          "rotate: the table of cosines is [5,6] but must be [5,3] (a number for each turned pair of x [2,5,6])");
+          "rotate: the table of cosines is [5,6] but must be [5,3] (one number for each rotated pair of x [2,5,6])");
     CHECK(refused(c, random({3, 3}, 4), std::vector{0, 1, 2, 3, 0}) ==
-          "rotate: the table of sines is [3,3] but must be [4,3] (as the cosines)");
+          "rotate: the table of sines is [3,3] but must be [4,3] (the shape of the cosines)");
     CHECK(refused(c, c, std::vector{0, 1, 2, 3, 4}) ==
           "rotate: position 4 of tables [4,3], which have only 4; positions count from 0");
     CHECK(refused(c, c, std::vector{0}) ==
-          "rotate: 1 positions for x [2,5,6]; give 5, the same for all sentences, or 10, sentence by sentence");
+          "rotate: 1 positions for x [2,5,6]; give 5, the same for all sentences, or 10 in the order of sentences");
     const auto turned = random({5, 2, 3}, 5);
-    CHECK(refused(turned, turned) ==
-          "rotate: the table of cosines is [5,2,3] but must be [2,5,3] (a number for each turned pair of x [2,5,6])");
+    CHECK(
+        refused(turned, turned) ==
+        "rotate: the table of cosines is [5,2,3] but must be [2,5,3] (one number for each rotated pair of x [2,5,6])");
 }

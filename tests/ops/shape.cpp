@@ -91,11 +91,10 @@ TEST_CASE("append: behind the positions that are there; transpose of a matrix")
     }
     CHECK_GRADIENT([](const auto& a, const auto& c) { return ops::append(a, c); }, x, z);
     CHECK(ops::append(random({2, 0, 4}, 3), z) == z);
-    CHECK(
-        support::message_of<shape_error>([&] {
-            ops::append(x, random({2, 2, 3}, 3));
-        }) ==
-        "append: the second argument is [2,2,3] but must be [2,2,4] (as many rows and as wide as the first, [2,3,4])");
+    CHECK(support::message_of<shape_error>([&] {
+              ops::append(x, random({2, 2, 3}, 3));
+          }) ==
+          "append: the second argument is [2,2,3] but must be [2,2,4] (the rows and width of the first, [2,3,4])");
 
     const auto W = random({2, 5}, 4);
     const auto transposed = ops::transpose(W);
@@ -110,10 +109,10 @@ TEST_CASE("positions and steps that are not there are refused")
     ad::tape<double> on;
     const auto said = [](const auto& f) { return support::message_of<shape_error>(f); };
     const std::string behind =
-        "positions_between: 3 positions from 2 on of [1,4,2]; they must be positions of one sentence, [1,T] or [1,T,N]";
+        "positions_between: 3 positions from 2 on of [1,4,2]; they must be within one sentence, [1,T] or [1,T,N]";
     CHECK(said([&] { ops::positions_between(x, 2, 3); }) == behind);
     CHECK(said([&] { ops::positions_between(on.parameter(x), 2, 3); }) == behind);
-    CHECK(support::contains(said([&] { ops::positions_between(random({2, 4}, 2), 0, 1); }), "of one sentence"));
+    CHECK(support::contains(said([&] { ops::positions_between(random({2, 4}, 2), 0, 1); }), "within one sentence"));
     CHECK(ops::positions_between(x, 4, 0).size() == 0);
     auto steps = random({2, 3, 4}, 3);
     CHECK(said([&] {

@@ -94,18 +94,18 @@ TEST_CASE("windows that do not fit are refused")
           "window: the list of first positions is [2] but must be [3] (one for each row, as of the counts)");
     CHECK(
         both([&](const auto& x) { return ops::window_of(x, behind); }, random({3, 5}, 1)) ==
-        "window_of: the window of row 0 has 2 positions from 4 on; it must lie within 5 positions, and have at most 2");
+        "window_of: the window of row 0 has 2 positions from 4 on; it must be within 5 positions, and have at most 2");
     CHECK(
         both([&](const auto& w) { return ops::spread_window(w, behind, 5u); }, random({3, 2}, 1)) ==
-        "window_of: the window of row 0 has 2 positions from 4 on; it must lie within 5 positions, and have at most 2");
+        "window_of: the window of row 0 has 2 positions from 4 on; it must be within 5 positions, and have at most 2");
     CHECK(
         both([&](const auto& x, const auto& w) { return ops::put_window(x, w, too_many); }, random({3, 5}, 1),
              random({3, 2}, 2)) ==
-        "window_of: the window of row 2 has 3 positions from 0 on; it must lie within 5 positions, and have at most 2");
+        "window_of: the window of row 2 has 3 positions from 0 on; it must be within 5 positions, and have at most 2");
     const auto put = [](const auto& x, const auto& w) { return ops::put_window(x, w, in_five); };
     CHECK(both(put, random({3, 5}, 1), random({3, 2}, 1)) ==
-          "put_window: what is put is [3,2] but must be [3,3] (as wide as the window)");
+          "put_window: the new window is [3,2] but must be [3,3] (the size of the window)");
     const auto spread = [](const auto& w) { return ops::spread_window(w, in_five, 5u); };
     CHECK(both(spread, random({3, 4}, 1)) ==
-          "put_window: what is put is [3,4] but must be [3,3] (as wide as the window)");
+          "put_window: the new window is [3,4] but must be [3,3] (the size of the window)");
 }

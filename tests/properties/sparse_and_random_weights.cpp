@@ -191,5 +191,5 @@ TEST_CASE("the k greatest of none")
 {
     const normalize::top_k none{0};
     CHECK_THROWS_WITH_AS((void)none(random({1, 3}, 1), no_state{}, plain_step_context{lengths{3}}),
-                         "top_k: k is 0, so that nothing has a weight; give at least 1", error);
+                         "top_k: k is 0, which leaves no weights; give at least 1", error);
 }

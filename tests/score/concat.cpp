@@ -93,8 +93,8 @@ TEST_CASE("concat: where W is cut")
         [&] {
             soft(score::concat{random({9, 7}, 2), v}).on(random({2, 6, 5}, 3));
         },
-        "score::concat: W is [9,7] and the query has half of its rows; W has Q + D rows: say how many belong to the "
-        "query, concat{W, v, Q}");
+        "score::concat: W is [9,7] and the query has half of its rows; W has Q + D rows, so "
+        "give Q, as in concat{W, v, Q}");
     says([&] { soft(score::concat{random({9, 7}, 2), v, 10}).on(random({2, 6, 5}, 3)); }, "10 of its rows");
     says(
         [&] {

@@ -150,7 +150,7 @@ TEST_CASE("gradients by annotations, queries and kernels; heads; the contracts; 
         CHECK_MESSAGE(bool(report), report.text());
     CHECK_THROWS_AS((void)attend(attend.on(words), random({2, 9, N + 1}, 1)), shape_error);
     const auto empty = convolves(score::dynamic_convolution{random({N, 0}, 1)});
-    CHECK_THROWS_WITH_AS((void)empty(empty.on(words), queries), doctest::Contains("a kernel of no weights"),
+    CHECK_THROWS_WITH_AS((void)empty(empty.on(words), queries), doctest::Contains("the kernel has no weights"),
                          shape_error);
     CHECK_THROWS_WITH_AS(
         (void)ops::at_distances(random({2, 3}, 1), std::size_t{1}, std::size_t{4}, lengths{1}, lengths_view{}),

@@ -64,8 +64,8 @@ TEST_CASE("location: the query alone says where, whatever is there")
         [&] {
             attend.on(random({2, 8, 5}, 3));
         },
-        "score::location: 8 positions but W is [3,7], a column for each of at most 7; make W as wide as the longest "
-        "sentence, or cut the annotations");
+        "score::location: 8 positions but W is [3,7], with columns for at most 7; make W as wide as the longest "
+        "sentence, or truncate the annotations");
 
     const auto some = [&](std::size_t T) { return attend.on(random({2, T, 5}, 3)); };
     const auto whole = some(7),
@@ -76,8 +76,8 @@ TEST_CASE("location: the query alone says where, whatever is there")
         [&] {
             (void)attend.extend(grown, random({2, 1, 5}, 7));
         },
-        "score::location: 8 positions but W is [3,7], a column for each of at most 7; make W as wide as the longest "
-        "sentence, or cut the annotations");
+        "score::location: 8 positions but W is [3,7], with columns for at most 7; make W as wide as the longest "
+        "sentence, or truncate the annotations");
 
     // Part of the keys gives the same part of the scores: inside a window, a position keeps its own.
     const auto keys = attend.score.prepare(random({2, 7, 5}, 3));

@@ -73,7 +73,7 @@ TEST_CASE("pairs of numbers are turned with the position")
         CHECK_GRADIENT(f, x);
         CHECK_GRADIENT(f, random({3, N}, 2));
     }
-    CHECK_THROWS_WITH_AS(ops::rotate(random({2, 5}, 1), 0, ops::rotation{}), doctest::Contains("an even number"),
+    CHECK_THROWS_WITH_AS(ops::rotate(random({2, 5}, 1), 0, ops::rotation{}), doctest::Contains("the size must be even"),
                          shape_error);
 }
 
@@ -106,10 +106,9 @@ TEST_CASE("a part of each vector is turned: the same scores as of vectors turned
         state = std::move(next.state);
     }
     const auto unequal = with(score::rotary{score::dot{}, {.width = 3}});
-    CHECK_THROWS_WITH_AS(unequal.on(h), doctest::Contains("rotate: a width of 3 for vectors of 6 numbers"),
-                         shape_error);
+    CHECK_THROWS_WITH_AS(unequal.on(h), doctest::Contains("rotate: a width of 3 for vectors of size 6"), shape_error);
     const auto wide = with(score::rotary{score::dot{}, {.width = 8}});
-    CHECK_THROWS_WITH_AS(wide.on(h), doctest::Contains("rotate: a width of 8 for vectors of 6 numbers"), shape_error);
+    CHECK_THROWS_WITH_AS(wide.on(h), doctest::Contains("rotate: a width of 8 for vectors of size 6"), shape_error);
 }
 
 TEST_CASE("only distances count")

@@ -55,7 +55,7 @@ try {
           "a gradient is the same");
     const std::string refused = targets::multiply_for_any(in);
     std::printf("%s\n", refused.c_str());
-    check(refused.starts_with("panels: laid out by code for heed::avx2"), "panels of the other target are refused");
+    check(refused.starts_with("panels: packed by code for heed::avx2"), "panels of the other target are refused");
     heed::set_threads(3);
     check(targets::threads_for_avx2() == 3, "threads are set for all targets");
     check(targets::shards_for_avx2() == 3, "a pool that another target made does the work");

@@ -38,8 +38,8 @@ void check_recordings(Optimizer optimizer)
         const auto lifted = ad::lift(on, module);
         const auto loss = ops::dot(lifted.E, c);
         CHECK(refused(lifted) ==
-              rule + ": there are no gradients on this tape yet; call tape.backward(loss) first, after all that the "
-                     "loss is computed from was recorded and before tape.clear()");
+              rule + ": there are no gradients on this tape yet; call tape.backward(loss) first, after recording "
+                     "the loss and before tape.clear()");
         CHECK(optimizer.steps() == 0);
         CHECK(module.E == before);
         on.backward(loss);

@@ -14,14 +14,13 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 
-/// A program by rows, as one entry of the tape: gradient checkpointing by sentence.
+/// A row-wise program as a single entry of the tape: gradient checkpointing by sentence.
 ///
-/// The forward pass saves the inputs, the outputs, and those intermediate results that are small (saved_results.hpp).
-/// The backward pass recomputes the rest of each sentence on an inner tape, which each thread has: no step stores
-/// [B,T,A].
+/// The forward pass saves the inputs, the outputs, and small intermediate results (saved_results.hpp). The backward
+/// pass recomputes the rest of each sentence on an inner tape, one per thread: no step stores [B,T,A].
 namespace heed::inline HEED_TARGET::ad::detail {
 
-/// The inner tape, for one sentence. Each thread has one; a program inside a program gets another.
+/// The inner tape, for one sentence. Each thread has one; a nested program gets another.
 template <class T>
 class inner_tape {
 public:
@@ -53,11 +52,11 @@ private:
         void release() override { on.memory() = arena(); }
     };
 
-    of_thread* kept_;  // null: it is taken, or this thread keeps nothing any more
+    of_thread* kept_;  // null: in use, or the thread is ending
     std::unique_ptr<tape<T>> own_;
 };
 
-/// Everything as variables of the tape; plain tensors become constants.
+/// Turns tensors into variables of the tape; plain tensors become constants.
 template <class T>
 struct as_variables {
     tape<T>& on;
@@ -66,20 +65,20 @@ struct as_variables {
     auto part(const auto& x) const { return detail::kept(on, x); }
 };
 
-/// A visit to each input. One visitor serves all purposes, so that it is compiled once.
+/// A visit to each input. One visitor type serves all purposes, so that it is compiled once.
 template <class T>
 struct input_visit {
-    bool open = false;        // make room for adjoints that are wanted (not while threads share the work)
-    const T* sums = nullptr;  // what each parameter got in a shard, to be added to its adjoint
-    tape<T>* on = nullptr;    // all inputs are on it
+    bool open = false;        // allocate the required adjoints (not in parallel code)
+    const T* sums = nullptr;  // gradients of the parameters from one shard, to be added to their adjoints
+    tape<T>* on = nullptr;    // the tape of all inputs
     bool wanted = false;
-    std::size_t parameters = 0;  // numbers of those that are wanted
+    std::size_t parameters = 0;  // number of elements of the parameters that need a gradient
 };
 
 template <class T>
 struct visit_input {
     input_visit<T>& at;
-    bool parameter;  // else a tensor with rows
+    bool parameter;  // otherwise a tensor with rows
 
     visited operator()(const auto& x) const
     {
@@ -111,7 +110,7 @@ input_visit<T> visit_inputs(const auto& in, input_visit<T> at = {})
     return at;
 }
 
-/// Some rows of each input on the inner tape; their gradients are added to the adjoints of the outer one.
+/// Some rows of each input on the inner tape; their gradients are added to the adjoints of the outer tape.
 template <class T>
 struct rows_on_tape {
     tape<T>& inner;
@@ -127,7 +126,7 @@ struct rows_on_tape {
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };
 
-/// A parameter on the inner tape; its gradient is added to the next numbers of `sums`.
+/// A parameter on the inner tape; its gradient is added to the next elements of `sums`.
 template <class T>
 struct parameters_on_tape {
     tape<T>& inner;
@@ -142,8 +141,8 @@ struct parameters_on_tape {
     }
 };
 
-/// The rows of a batch in the backward pass, each on an inner tape: `run` recomputes a row and takes the adjoints of
-/// its results from the outer tape. Each shard has its own `sums` for the gradients of the parameters.
+/// The rows of a batch in the backward pass, each on an inner tape: `run` recomputes a row and reads the adjoints of
+/// its results from the outer tape. Each shard has separate `sums` for the gradients of the parameters.
 template <class T>
 struct recompute_row {
     heed::detail::row_block block;
@@ -178,8 +177,8 @@ void backward_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size
     on.memory().release(before);
 }
 
-/// Runs a program on no row, for the shapes of its results; if one does not fit, on all, so that the error shows
-/// theirs.
+/// Runs a program on zero rows, for the shapes of its results; if a shape does not fit, on all rows, so that the error
+/// reports their shapes.
 inline void run_no_row(std::size_t rows, heed::detail::function_ref<void, heed::detail::row_block> run)
 {
     try {
@@ -190,7 +189,7 @@ inline void run_no_row(std::size_t rows, heed::detail::function_ref<void, heed::
     }
 }
 
-/// Runs a program on one row after the other; threads share the rows. A row costs about `work` multiplications.
+/// Runs a program on each row, in parallel. A row costs about `work` multiplications.
 inline void run_each_row(std::size_t rows, std::size_t work,
                          heed::detail::function_ref<void, heed::detail::row_block> run)
 {
@@ -211,7 +210,7 @@ auto run_by_rows(tape<T>& on, const Body& body, const In& in, std::size_t rows, 
         return what(of.map(rows_on_tape<T>{inner, block, sums != nullptr}, parameters_on_tape<T>{inner, sums}));
     };
     saved_list<T> list;
-    std::size_t row_size = 0;  // of all results together
+    std::size_t row_size = 0;  // elements of all results in a row
     const auto room = [&](const auto& some) {
         auto shape = some.shape();
         shape[0] = 1;
@@ -231,14 +230,14 @@ auto run_by_rows(tape<T>& on, const Body& body, const In& in, std::size_t rows, 
     };
     detail::run_no_row(rows, first);
     const auto saved = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const saved_result<T>>{};
-    bool* const complete = on.memory().template array_of<bool>(rows);  // does a row hold all that is saved of it?
+    bool* const complete = on.memory().template array_of<bool>(rows);  // are all saved results of a row stored?
     const auto each = [&](row_block block) {
         inner_tape<T> inner;
         saved_results<T> forward{saved, block.first, false};
         if (wanted) (*inner).recompute_with(&forward);
         complete[block.first] = true;
         const auto put = [&](const auto& whole, const auto& some) {
-            T* const to = const_cast<T*>(heed::detail::rows_of_view(whole.value(), block).data);  // made by room
+            T* const to = const_cast<T*>(heed::detail::rows_of_view(whole.value(), block).data);  // allocated by room
             if (to == some.data()) return 0;
             std::copy_n(some.data(), some.size(), to);
             for (const saved_result<T>& x : saved) complete[block.first] &= x.first != whole.data();
@@ -279,7 +278,7 @@ auto run_by_rows(tape<T>& on, const Body& body, const In& in, std::size_t rows, 
 
 namespace heed::inline HEED_TARGET::ad {
 
-/// Brings tensors of T onto the tape that an input is on. `visit(look)` calls look(x) for every input.
+/// Moves tensors of T to the tape of an input. `visit(look)` calls look(x) for every input.
 template <class T>
 auto variables_beside(taped_family, const auto& visit)
 {
@@ -288,7 +287,7 @@ auto variables_beside(taped_family, const auto& visit)
     return detail::as_variables<T>{*at.on};
 }
 
-/// A program by rows on the tape of its input, see ops/by_rows.hpp.
+/// A row-wise program on the tape of its input, see ops/by_rows.hpp.
 template <class Body, class In>
 auto by_rows(taped_family, const Body& body, const In& in, std::size_t rows, std::size_t work)
 {

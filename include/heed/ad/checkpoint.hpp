@@ -10,13 +10,14 @@
 
 /// Gradient checkpointing: part of a model is recomputed in the backward pass instead of saved.
 ///
-/// n layers of memory m, each a checkpoint, take n inputs and one m instead of n · m, for one more forward pass (Chen
-/// et al. 2016).
+/// n layers that need memory m each, every one a checkpoint, need n inputs plus m instead of n · m, for one more
+/// forward pass (Chen et al. 2016).
 namespace heed::inline HEED_TARGET::ad {
 
 namespace detail {
 
-/// A variable of another tape on this one: without a derivative, or with its derivative added to the other's.
+/// A variable of another tape on this one: without a derivative, or with its derivative added to that of the other
+/// tape.
 template <class T>
 struct from_other_tape {
     tape<T>& here;
@@ -41,8 +42,8 @@ struct no_module {
 ///     auto y = ad::checkpoint([&](const auto& layer, const auto& in) { return layer(in, lengths); }, lifted.layer, x);
 ///
 /// `module`: a module on a tape, with the parameters that f uses; x: tensors on the same tape, at least one. f returns
-/// one tensor and is called twice, on another tape, with variables that are those of the module and of x there: it may
-/// capture no variable, and must compute the same both times. Gradients are those of f(module, x...).
+/// one tensor and is called twice, on another tape, with the variables of the module and of x there: it must not
+/// capture variables, and must compute the same result both times. Gradients are those of f(module, x...).
 template <class F, parameterised Module, class T, std::size_t N, class... Rest>
 auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const Rest&... rest)
 {

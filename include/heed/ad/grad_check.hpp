@@ -12,16 +12,16 @@
 
 namespace heed::inline HEED_TARGET::ad {
 
-/// The greatest disagreement of a gradient check, and where it is.
+/// The largest error of a gradient check, and its location.
 struct grad_check_result {
     double worst = 0;     // |analytic − numeric| / (1 + |analytic| + |numeric|)
     std::string where;    // "W[17]"
-    double analytic = 0;  // there
-    double numeric = 0;   // there
+    double analytic = 0;  // at that entry
+    double numeric = 0;   // at that entry
     std::size_t entries = 0;
 
     explicit operator bool() const { return entries > 0 && worst < 1e-6; }
-    /// A line that says where analytic and numeric gradient differ most.
+    /// A line with the entry where analytic and numeric gradient differ most.
     std::string text() const
     {
         char numbers[128];
@@ -32,7 +32,7 @@ struct grad_check_result {
 
 namespace detail {
 
-/// Moves each parameter's entries one by one. `record` records the loss anew each time, and `lifted` with it.
+/// Changes each entry of each parameter. `record` records the loss anew each time, and `lifted` with it.
 inline grad_check_result compare_with_differences(tape<double>& on, const std::vector<named_variable<double>>& lifted,
                                                   const std::vector<named_numbers<double>>& parameters,
                                                   heed::detail::function_ref<var<double, 0>> record, double step)
@@ -72,7 +72,7 @@ inline grad_check_result compare_with_differences(tape<double>& on, const std::v
 /// Compares the tape's gradient of loss(module) with central differences, for every entry of every parameter.
 ///
 /// `module` has parameters of double; `loss` takes a tape and the module lifted onto it, and returns a var<double, 0>.
-/// The step is relative to each entry's size; with the default one the check sees errors down to about 1e-9.
+/// The step is relative to each entry's size; with the default, the check detects errors down to about 1e-9.
 template <parameterised M, class Loss>
 grad_check_result grad_check(M& module, Loss&& loss, double step = 1e-5)
 {

@@ -14,22 +14,22 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parameters.hpp>
 
-/// Products with the Hessian of a loss, without the Hessian.
+/// Hessian-vector products of a loss, without forming the Hessian.
 ///
 ///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
 ///
-/// The loss and its gradient are computed once, with dual numbers p + v ε: what comes back on the tape is ∇ℓ + H v ε,
-/// exactly. Every operation and every kernel is a template over its numbers, tiles and modified scores included. It
-/// costs 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
+/// The loss and its gradient are computed once, with dual numbers p + v ε: the gradient on the tape is exactly ∇ℓ + H v
+/// ε. Every operation and every kernel is a template over its element type, including tiles and modified scores. The
+/// cost is 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
 ///
-///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: it runs on dual numbers
+///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: a tape of dual numbers
 ///     auto [value, gradient, product] = ad::hessian_vector(loss, model, direction);
 ///
-/// Where a function has a kink (relu, max, an edge of a support), its slopes are those of the side that the value is
-/// on; choices (argmax, a hard window, drawn positions) are constants, as they are for the gradient.
+/// At a kink (relu, max, an edge of a support), the one-sided slopes at the value are used; choices (argmax, a hard
+/// window, sampled positions) are constants, as they are for the gradient.
 namespace heed::inline HEED_TARGET::ad {
 
-/// What hessian_vector returns.
+/// The result of hessian_vector.
 template <class T, class Module>
 struct hessian_vector_result {
     T loss;
@@ -54,7 +54,7 @@ struct tensors_as_module {
     }
 };
 
-/// What is asked for as a module: that is what it is, or a tensor, or a tuple of tensors (std::tie).
+/// The parameters as a module: a module, a tensor, or a tuple of tensors (std::tie).
 template <class X>
 struct as_module {
     template <class Loss, class Tape, class M>
@@ -93,7 +93,7 @@ struct as_module<X> : as_module<std::tuple<const X&>> {
     static auto back(auto module) { return std::get<0>(std::move(module.at)); }
 };
 
-/// The elements of a module's tensors, as far as its template arguments tell.
+/// The element type of a module's tensors, if it can be deduced from its template arguments.
 template <class M>
 struct element_of_module : std::type_identity<void> {};
 template <tensor X>
@@ -107,9 +107,9 @@ struct element_of_module<M<First, Rest...>>
 }  // namespace detail
 
 /// ℓ(p), ∇ℓ(p) and H v. `parameters` are a module, and loss(tape, lifted module) returns a variable of rank 0; or a
-/// tensor, or a tuple of tensors (std::tie(W, b)), with loss(tape, variables...). `direction` has the parameters'
-/// tensors, and so have two of the results. Plain tensors and targets that the loss brings are constants. `on` is
-/// cleared before; it keeps its memory for the next product.
+/// tensor, or a tuple of tensors (std::tie(W, b)), with loss(tape, variables...). `direction`, ∇ℓ and H v consist of
+/// tensors of the parameters' shapes. Plain tensors and targets in the loss are constants. `on` is cleared first; its
+/// memory is reused for the next product.
 template <class T, class Loss, class Parameters, class Direction>
 auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters& parameters,
                     const Direction& direction)
@@ -127,14 +127,14 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
     });
     on.clear();
     std::vector<slot<dual_number<T>>*> slots;
-    // The direction is the parameters' slopes. Its tensors are in the same order.
+    // The direction is stored in the slopes of the parameters. Its tensors are in the same order.
     const auto lifted = map_parameters(module, [&](const tensor auto& x) {
         const tensor_view<const T, rank_of<decltype(x)>> values = view_of(x);
         const std::size_t nth = slots.size();
         if (nth >= ways.size() || ways[nth].size() != values.size()) {
             throw shape_error("hessian_vector: tensor " + std::to_string(nth) + " of the direction has " +
                               std::to_string(nth < ways.size() ? ways[nth].size() : 0) +
-                              " numbers, that of the parameters is " + shape_text(values.shape) +
+                              " numbers, but that of the parameters is " + shape_text(values.shape) +
                               "; a direction consists of the same tensors as the parameters");
         }
         auto* const duals = on.memory().template array_of<dual_number<T>>(values.size());
@@ -146,13 +146,13 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
     constexpr bool callable = given::template takes<Loss, tape<dual_number<T>>, std::remove_cv_t<decltype(lifted)>>;
     static_assert(
         callable,
-        "heed: hessian_vector runs the loss on a tape of dual numbers, which this loss does not take: write it "
+        "heed: hessian_vector runs the loss on a tape of dual numbers, which this loss does not accept: write it "
         "with auto, [](auto& tape, const auto& parameters) { ... }");
     if constexpr (callable) {
         const auto found = given::call(loss, on, lifted);
         constexpr bool one_number = std::is_same_v<std::remove_cv_t<decltype(found)>, var<dual_number<T>, 0>>;
         static_assert(one_number,
-                      "heed: hessian_vector takes the loss as a variable of rank 0 on the tape that it gives");
+                      "heed: hessian_vector requires a loss that is a variable of rank 0 on the given tape");
         if constexpr (one_number) {
             const T value = found.data()->value;
             on.backward(found);
@@ -166,7 +166,7 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
                     array<T, rank_of<decltype(x)>> result(shape_of(x));
                     slot<dual_number<T>>& s = *slots[nth++];
                     const var<dual_number<T>, 1> flat(on, s, {s.size});
-                    // Of a table that was only looked up there are rows; its whole gradient would be read twice.
+                    // A table used only in lookups has a sparse gradient; its whole gradient would be read twice.
                     if (const auto looked_up = gradient_rows(flat); looked_up.rows != nullptr) {
                         std::fill_n(result.data(), result.size(), T(0));
                         const std::size_t width = looked_up.width;
@@ -183,13 +183,13 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
     }
 }
 
-/// The same on a tape of its own. T: the parameters' numbers, where they do not tell.
+/// hessian_vector on a temporary tape. T: the parameters' element type, if it cannot be deduced.
 template <class T = void, class Loss, class Parameters, class Direction>
 auto hessian_vector(const Loss& loss, const Parameters& parameters, const Direction& direction)
 {
     using known = typename detail::element_of_module<Parameters>::type;
     using U = std::conditional_t<std::is_void_v<T>, known, T>;
-    static_assert(!std::is_void_v<U>, "heed: say what numbers the parameters are: ad::hessian_vector<float>(…)");
+    static_assert(!std::is_void_v<U>, "heed: give the parameters' element type: ad::hessian_vector<float>(…)");
     tape<dual_number<U>> on;
     return ad::hessian_vector(on, loss, parameters, direction);
 }

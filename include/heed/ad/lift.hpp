@@ -9,7 +9,7 @@
 
 namespace heed::inline HEED_TARGET::ad {
 
-/// A parameter on a tape: its name, and a variable of its numbers in one row, [size].
+/// A parameter on a tape: its name, and a flat variable of its elements, [size].
 template <class T>
 struct named_variable {
     std::string name;
@@ -33,33 +33,32 @@ struct lifting_leaf {
 
 }  // namespace detail
 
-/// A module of the same kind whose parameters are variables on the tape. No weight is copied: the module must stay
-/// alive and unmoved as long as the recording.
+/// A module of the same kind, with variables on the tape as parameters. No weight is copied: the module must outlive
+/// the recording and must not be moved.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M& module)
 {
     return transform_parameters(module, detail::lifting_leaf<T>{on, nullptr});
 }
 
-/// The same, and each variable is added to `all`, in the order of for_each_parameter.
+/// As above; also adds each variable to `all`, in the order of for_each_parameter.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
 {
     return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
 }
 
-/// Refused, in one sentence: a tensor is no module.
+/// Rejected with a single message: a tensor is not a module.
 template <class T, tensor X>
     requires(!parameterised<X>)
 auto lift(tape<T>& on, const X& x)
 {
-    static_assert(!tensor<X>,
-                  "heed: ad::lift takes a module, whose `parameters` show its tensors; one tensor becomes a "
-                  "variable by `on.parameter(x)`");
+    static_assert(!tensor<X>, "heed: ad::lift takes a module with `parameters`; to make a single tensor a "
+                              "variable, call `on.parameter(x)`");
     return on.parameter(x);
 }
 
-/// Not of a temporary: the variables would refer to weights that are gone.
+/// Not for a temporary: the variables would refer to destroyed weights.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M&& module) = delete;
 template <class T, parameterised M>

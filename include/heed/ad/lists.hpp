@@ -9,17 +9,17 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/shape.hpp>
 
-/// Lists of tensors on a tape: stacked, joined, and what a tensor is split into.
+/// Lists of tensors on a tape: stacked, concatenated, and split.
 namespace heed::inline HEED_TARGET::ad {
 
-/// Each of the rows of y is the row of the first part, then that of the second, and so on  ->  ∂part += ∂y[its columns]
+/// Each row of y is the row of the first part, followed by that of the second, and so on  ->  ∂part += ∂y[its columns]
 template <class Operation, class T, std::size_t R>
 auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
 {
     const auto shape = operation.shape(parts);
     tape<T>& on = parts.front().tape();
     bool wanted = false;
-    for (const auto& x : parts) wanted |= on_tape(on, x).wanted();  // of each: see var::wanted
+    for (const auto& x : parts) wanted |= on_tape(on, x).wanted();  // call it for each: see var::wanted
     auto [y, out] = on.make(shape, wanted);
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {
@@ -40,7 +40,7 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
     return y;
 }
 
-/// y_p = x[…, p-th columns]  ->  ∂x[…, p-th columns] += ∂y_p. The parts are pieces of one value.
+/// y_p = x[…, p-th columns]  ->  ∂x[…, p-th columns] += ∂y_p. The parts are slices of a single value.
 template <class T, std::size_t R>
 std::vector<var<T, R>> twin(const ops::split_heads_op& operation, const var<T, R>& x, std::size_t parts)
 {

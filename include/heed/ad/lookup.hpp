@@ -10,10 +10,10 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/embedding.hpp>
 
-/// Lookups in a table that is a parameter: its gradient is that of the rows that were looked up, and nothing else.
+/// Lookups in a table that is a parameter: its gradient contains only the rows that were looked up.
 namespace heed::inline HEED_TARGET::ad {
 
-/// The touched rows of a table and their gradients; ids ascending, each once.
+/// The rows of a table with a gradient, and their gradients; ids ascending, without duplicates.
 template <class T>
 struct sparse_gradient {
     std::span<const std::uint32_t> ids;
@@ -21,7 +21,7 @@ struct sparse_gradient {
     std::size_t width = 0;
 };
 
-/// The same added to a gradient of the whole table.
+/// Adds a sparse gradient to a gradient of the whole table.
 template <class T>
 void add_rows(const sparse_gradient<T>& some, T* table)
 {
@@ -29,7 +29,7 @@ void add_rows(const sparse_gradient<T>& some, T* table)
         kernels::add(some.width, table + some.ids[i] * some.width, some.rows + i * some.width);
 }
 
-/// The uses of a table E in y = E[ids]. They wait until all are known, and then become one sparse gradient.
+/// The uses of a table E in y = E[ids]. They are deferred until all are known, and then become one sparse gradient.
 template <class T>
 struct waiting_lookups : deferred<T> {
     struct use {
@@ -40,7 +40,7 @@ struct waiting_lookups : deferred<T> {
     };
 
     std::size_t width;
-    use* uses = nullptr;  // the last one first
+    use* uses = nullptr;  // in reverse order
     sparse_gradient<T> gradient;
 
     explicit waiting_lookups(std::size_t columns) : width(columns) { this->materialize = &scatter; }
@@ -79,14 +79,14 @@ struct waiting_lookups : deferred<T> {
         waiting.gradient = {{ids, distinct}, rows, width};
     }
 
-    /// The rows added to a gradient of the whole table.
+    /// Adds the rows to a gradient of the whole table.
     static void scatter(tape<T>& on, slot<T>& s, deferred<T>& self)
     {
         add_rows(static_cast<const waiting_lookups&>(self).gradient, on.adjoint(s));
     }
 };
 
-/// The gradient of a table that was only looked up; no rows (null) where there is one of the whole table.
+/// The gradient of a table used only in lookups; no rows (null) if the whole table has a gradient.
 template <class T, std::size_t N>
 sparse_gradient<T> gradient_rows(const var<T, N>& x)
 {
@@ -95,7 +95,7 @@ sparse_gradient<T> gradient_rows(const var<T, N>& x)
     return lookups == nullptr ? sparse_gradient<T>{} : lookups->gradient;
 }
 
-/// After backward: multiplies ∂loss/∂x, of all numbers or of rows, by a factor.
+/// After backward: multiplies ∂loss/∂x, dense or sparse, by a factor.
 template <class T, std::size_t N>
 void scale_gradient(const var<T, N>& x, T factor)
 {
@@ -109,7 +109,8 @@ void scale_gradient(const var<T, N>& x, T factor)
     if (rows.rows != nullptr) tape<T>::template find_deferred<waiting_lookups<T>>(x.slot())->gradient.rows = to;
 }
 
-/// The rows of both: those of the same id added. Returns their number; `ids` and `rows` have room for all of both.
+/// The union of two sets of rows, where rows with equal ids are added. Returns the number of rows; `ids` and `rows`
+/// have room for all rows of both.
 template <class T>
 std::size_t merge_rows(const sparse_gradient<T>& left, const sparse_gradient<T>& right, std::uint32_t* ids, T* rows)
 {
@@ -129,26 +130,25 @@ std::size_t merge_rows(const sparse_gradient<T>& left, const sparse_gradient<T>&
 
 namespace detail {
 
-/// Throws shape_error unless these are rows of a table, ascending, each once.
+/// Throws shape_error unless these are rows of a table, in ascending order, without duplicates.
 template <class T, std::size_t N>
 void require_rows_of_table(const char* where, const shape_of_rank<N>& table, const sparse_gradient<T>& rows)
 {
     bool fits = rows.ids.empty();
     if constexpr (N == 2) {
         fits = fits || (rows.width == table[1] && rows.ids.back() < table[0]);
-    } else {  // a table's numbers in one row
+    } else {  // a table in flat storage
         fits = fits || (rows.width > 0 && rows.ids.back() < ops::detail::numbers_in(table) / rows.width);
     }
     for (std::size_t i = 1; i < rows.ids.size(); ++i) fits = fits && rows.ids[i - 1] < rows.ids[i];
     if (fits) return;
-    ops::detail::refuse(where, ": ", counted(rows.ids.size(), "row"), " of ", rows.width, " numbers for a table ",
-                        table,
-                        "; they must be as wide as the table, their ids below its rows, ascending, and each once");
+    ops::detail::refuse(where, ": ", counted(rows.ids.size(), "row"), " of ", rows.width, " elements for a table ",
+                        table, "; they must have the table's width, and ascending ids of its rows without duplicates");
 }
 
 }  // namespace detail
 
-/// After backward: adds rows to the gradient of a table, which stays one of rows if it was, or if nothing reached it.
+/// After backward: adds rows to the gradient of a table, which stays sparse if it was sparse or zero.
 template <class T, std::size_t N>
 void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 {
@@ -164,7 +164,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     waiting.gradient = {{ids, count}, rows, more.width};
 }
 
-/// After backward: these rows become the gradient of a table that was only looked up. They are not copied.
+/// After backward: these rows become the gradient of a table used only in lookups. They are not copied.
 template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {

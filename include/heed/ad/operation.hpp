@@ -12,16 +12,16 @@
 #include <heed/ad/tape.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all operations.
+/// Any operation on a tape: it computes, and its `backward` is recorded. Shared by all operations.
 ///
-/// Where the gradient of a parameter waits for all of its uses, `ad::go_back(operation, tape, d_y, [saved,]
-/// arguments...)` replaces `backward`: products with a matrix (ad/products.hpp) and lookups in a table (ad/lookup.hpp).
-/// With several results it is `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation,
-/// arguments...)` replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient
-/// over its logits (ad/products.hpp).
+/// If the gradient of a parameter is deferred until all of its uses are known, `ad::go_back(operation, tape, d_y,
+/// [saved,] arguments...)` replaces `backward`: products with a matrix (ad/products.hpp) and lookups in a table
+/// (ad/lookup.hpp). With several results it is `ad::go_back(operation, tape, results, saved, arguments...)`.
+/// `ad::twin(operation, arguments...)` replaces the whole mechanism: for lists of tensors (ad/lists.hpp), and for the
+/// loss that overwrites its logits with their gradient (ad/products.hpp).
 namespace heed::inline HEED_TARGET::ad {
 
-/// The tape that the first taped argument is on.
+/// The tape of the first taped argument.
 auto& tape_of(const auto& first, const auto&... rest)
 {
     if constexpr (requires { first.tape(); }) {
@@ -31,7 +31,7 @@ auto& tape_of(const auto& first, const auto&... rest)
     }
 }
 
-/// A plain argument among taped ones is a constant.
+/// A plain argument among taped ones becomes a constant.
 template <class T, std::size_t N>
 const var<T, N>& on_tape(tape<T>& to, const var<T, N>& x)
 {
@@ -42,8 +42,9 @@ template <class T, plain_tensor X>
 var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
 {
     using U = element_of<X>;
-    static_assert(std::is_same_v<U, T> || std::is_same_v<U, plain_number<T>>,
-                  "heed: an operation takes tensors of one element type; a plain tensor among taped ones has another");
+    static_assert(
+        std::is_same_v<U, T> || std::is_same_v<U, plain_number<T>>,
+        "heed: an operation takes tensors of one element type; a plain tensor among taped ones has a different one");
     return to.constant(tensor_view<const U, rank_of<X>>(view_of(x)));
 }
 
@@ -59,7 +60,7 @@ decltype(auto) recorded([[maybe_unused]] tape<T>& on, const X& x)
         return on_tape(on, x);
     } else if constexpr (requires {
                              x.template as<T>(on);
-                         }) {  // numbers among the settings, of another kind than the tape's
+                         }) {  // settings with elements of another type than the tape's
         return x.template as<T>(on);
     } else {
         return ops::detail::argument(x);
@@ -98,18 +99,18 @@ inline constexpr bool is_var = false;
 template <class T, std::size_t N>
 inline constexpr bool is_var<var<T, N>> = true;
 
-/// Does the derivative by any of these matter?
+/// Does any of these need a gradient?
 bool any_wanted(const auto&... x)
 {
     bool any = false;
     const auto look = [&](const auto& each) {
         if constexpr (is_var<std::remove_cvref_t<decltype(each)>>) any |= each.wanted();
     };
-    (look(x), ...);  // at each: see var::wanted
+    (look(x), ...);  // called for each: see var::wanted
     return any;
 }
 
-/// Which of some types are variables.
+/// The positions of variables in a list of types.
 template <class... X>
 struct variables {
     static constexpr std::size_t count = (std::size_t{is_var<X>} + ... + 0);
@@ -127,7 +128,7 @@ ops::adjoint<T, N> adjoint_of(tape<T>& on, const var<T, N>& x)
     return {{on.wanted_adjoint(x), x.shape()}};
 }
 
-/// Arguments, found by their place. Unlike the parts of a std::tuple, an argument_at is compiled once for all
+/// Arguments, accessed by position. Unlike the elements of a std::tuple, an argument_at is compiled once for all
 /// operations.
 template <std::size_t place, class X>
 struct argument_at {
@@ -163,7 +164,7 @@ void run_backward(tape<T>& on, const Operation& operation, const Results& result
     (std::make_index_sequence<places::count>{});
 }
 
-/// Back through an operation with one result, on its own way or by its `backward`.
+/// Runs an operation with one result backward, by its `go_back` or its `backward`.
 template <class T, class Operation, std::size_t N, class... X>
 void run_back(tape<T>& on, const Operation& operation, const var<T, N>& y, const T* d_y, const T* saved, const X&... x)
 {
@@ -176,7 +177,7 @@ void run_back(tape<T>& on, const Operation& operation, const var<T, N>& y, const
     }
 }
 
-/// Back through an operation with several results.
+/// Runs an operation with several results backward.
 template <class T, class Operation, class... Y, class... X>
 void run_back(tape<T>& on, const Operation& operation, const std::tuple<Y...>& results, const T* saved, const X&... x)
 {
@@ -202,7 +203,7 @@ inline constexpr bool goes_back = !requires
     requires !Operation::differentiable;
 };
 
-/// A batch of no row as one of one row: how much there is of each row.
+/// A batch of zero rows as a batch of one row: the size of each row.
 template <std::size_t N>
 shape_of_rank<N> one_row(shape_of_rank<N> shape)
 {
@@ -230,8 +231,7 @@ std::size_t numbers_read(const auto&... x)
     return numbers;
 }
 
-/// Where a program by rows keeps an operation's results, which have `numbers` numbers each; nowhere outside such a
-/// program.
+/// Where a row-wise program stores an operation's results, of `numbers` elements each; null outside such a program.
 template <class T, class Operation, std::size_t results, class... X>
 auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation,
                const std::array<std::size_t, results>& numbers, const X&... x)
@@ -305,14 +305,14 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
 
 }  // namespace detail
 
-/// Tensors on a tape: an operation computes, and records how to go back.
+/// Tensors on a tape: an operation computes, and records its backward.
 struct taped_family {
     static constexpr family_rank rank = family_rank::taped;
 
     template <class T, std::size_t N>
     using tensor_type = var<T, N>;
 
-    /// By the operation's own twin if it has one (found in the variable's namespace), else like every operation.
+    /// By the operation's `twin` if it has one (found in the variable's namespace), otherwise in the general way.
     template <class Operation, class... X>
     static auto call(const Operation& operation, const X&... x)
     {
@@ -327,7 +327,7 @@ struct taped_family {
         }
     }
 
-    /// A constant on the tape that `beside` is on.
+    /// A constant on the tape of `beside`.
     static auto constant(const auto& beside, const plain_tensor auto& x) { return on_tape(beside.tape(), x); }
 };
 

@@ -9,22 +9,22 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
-/// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps.
+/// Products with a parameter, with a deferred gradient: a recurrent weight gets one product for all time steps.
 namespace heed::inline HEED_TARGET::ad {
 
-/// The uses of a matrix W [K,N] in y = x W. What each adds to ∂W, xᵀ ∂y, waits until all of them are known.
+/// The uses of a matrix W [K,N] in y = x W. Their terms of ∂W, xᵀ ∂y, are deferred until all uses are known.
 template <class T>
 struct waiting_products : deferred<T> {
     struct use {
         const T* x;    // [rows,K]
-        const T* d_y;  // [rows,N], which must stay as it is until then
+        const T* d_y;  // [rows,N], must not change until then
         std::size_t rows;
-        std::size_t d_y_stride;  // from a row of d_y to the next: N, or more where d_y is a part of wider rows
+        std::size_t d_y_stride;  // stride of rows of d_y: N, or more if d_y is part of wider rows
         use* next;
     };
 
     std::size_t K, N;
-    use* uses = nullptr;  // the last one first
+    use* uses = nullptr;  // in reverse order
 
     waiting_products(std::size_t rows, std::size_t columns) : K(rows), N(columns) {}
 
@@ -38,7 +38,7 @@ struct waiting_products : deferred<T> {
         const auto into = on.accumulate(s);
         const arena::position before = on.memory().mark();
         std::size_t rows = 0;
-        bool joined = true;  // the uses may be contiguous in memory
+        bool joined = true;  // can the uses be contiguous in memory?
         for (const use* p = uses; p != nullptr; p = p->next) {
             rows += p->rows;
             joined = joined && p->d_y_stride == N &&
@@ -82,7 +82,7 @@ void weight_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, co
     }
 }
 
-/// Going back through y = x W for rows of x:  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y.
+/// Backward of y = x W for rows of x:  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y.
 template <class T>
 void product_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, slot<T>& x, slot<T>& W, const T* d_y)
 {
@@ -116,7 +116,7 @@ void go_back(const ops::addmm_op&, tape<T>& on, const T* d_y, const var<T, R>& b
 
 /// loss = Σ_r weight_r (−log softmax(x_r W + b)[target_r])
 ///   ->  ∂logits = weight (softmax − q) ∂loss,  ∂x += ∂logits Wᵀ,  ∂W += xᵀ ∂logits,  ∂b += Σ_r ∂logits
-/// The gradient of the logits takes their place in memory as soon as the loss is known.
+/// The gradient of the logits overwrites them as soon as the loss is known.
 template <class T>
 var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const var<T, 2>& W, const var<T, 1>& b,
                const ops::expected_words<T>& targets, double smoothing)
@@ -161,7 +161,7 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
     return loss;
 }
 
-/// The same with weights that are plain numbers.
+/// Cross-entropy of dual numbers with weights that are plain numbers.
 template <dual_element T>
 var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const var<T, 2>& W, const var<T, 1>& b,
                const ops::expected_words<plain_number<T>>& targets, double smoothing)
@@ -170,7 +170,7 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
                 ops::expected_words<T>{targets.words, {targets.weights.begin(), targets.weights.end()}}, smoothing);
 }
 
-/// Which sentences have ended, kept for the backward pass.
+/// Which sentences have ended; stored for the backward pass.
 struct kept_ends {
     const std::size_t* lengths;  // [B], or null
     std::size_t step;
@@ -182,8 +182,8 @@ kept_ends kept(auto& on, const ops::sentence_ends& ends)
 
 namespace detail {
 
-/// Memory for ∂a of all gates, the gradient of the inputs and of the products alike. It becomes the inputs' adjoint
-/// where that is still empty, and must stay as it is either way: weight gradients wait for it.
+/// Memory for ∂a of all gates, the gradient of both the inputs and the products. It becomes the inputs' adjoint if that
+/// is empty. Either way it must not change: deferred weight gradients read it.
 template <class T, std::size_t R>
 struct gate_gradient {
     tape<T>& on;
@@ -191,11 +191,11 @@ struct gate_gradient {
     bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
     T* data = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(inputs.size());
 
-    /// Once it is complete.
+    /// Passes the complete gradient to the inputs.
     void pass_on() const
     {
         if (owned) {
-            inputs.slot().aliased = true;  // others that use the inputs, too, must leave it as it is
+            inputs.slot().aliased = true;  // other uses of the inputs must not change it
         } else if (inputs.wanted()) {
             kernels::add(inputs.size(), on.adjoint(inputs), static_cast<const T*>(data));
         }
@@ -204,7 +204,7 @@ struct gate_gradient {
 
 }  // namespace detail
 
-/// h' = GRU(x, h)  ->  through blend, ∂(r ⊙ h) = ∂u_h U_hᵀ, gates, ∂h += ∂u_zr Uᵀ: see kernels/recurrent.hpp
+/// h' = GRU(x, h)  ->  blend, ∂(r ⊙ h) = ∂u_h U_hᵀ, gates, ∂h += ∂u_zr Uᵀ: see kernels/recurrent.hpp
 template <class T, std::size_t R>
 void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, const var<T, R>& inputs,
              const var<T, R>& hidden, const var<T, 2>& U, const var<T, 2>& U_h, const kept_ends& ends)
@@ -238,7 +238,7 @@ void go_back(const ops::gru_reset_after_op&, tape<T>& on, const T* d_next, const
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::gru_step<T> step{rows, width, inputs.data(), 3 * width, hidden.data(), ends.lengths, ends.step};
     const detail::gate_gradient<T, R> sums{on, inputs};  // ∂a_z|∂a_r|∂a_h
-    // ∂a_z|∂a_r|∂p, which the weights' gradient waits with, too.
+    // ∂a_z|∂a_r|∂p, also read by the deferred gradient of the weights.
     T* const d_products = on.memory().template array_of<T>(rows * 3 * width);
     kernels::gru_reset_after_backward(step, saved, d_next, sums.data, d_products, on.wanted_adjoint(hidden));
     product_back<T>(on, rows, width, 3 * width, hidden.slot(), U.slot(), d_products);

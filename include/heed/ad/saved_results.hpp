@@ -7,14 +7,14 @@
 
 #include <heed/core/arena.hpp>
 
-/// The results of operations that a program by rows saves for the backward pass.
+/// The results of operations that a row-wise program saves for the backward pass.
 ///
-/// The backward pass recomputes a sentence (by_rows.hpp), except for the results of the program itself, which are on
-/// the tape already, and for results much smaller than their operation's arguments, such as scores [T] from keys [T,A],
-/// which cost more to recompute than to store.
+/// The backward pass recomputes a sentence (by_rows.hpp), except for the results of the program, which are already on
+/// the tape, and for results much smaller than their operation's arguments, such as scores [T] from keys [T,A], which
+/// cost more to recompute than to store.
 ///
-/// The run of the program on no row, once per step, decides which operations these are: those that read at least eight
-/// times as many numbers per row as they make. Together their results may be as large as the program's own.
+/// A run of the program on zero rows, once per step, selects these operations: those that read at least eight times as
+/// many elements per row as they write. Together their results may be as large as the program's.
 namespace heed::inline HEED_TARGET::ad {
 
 template <class T>
@@ -23,19 +23,20 @@ struct slot;
 /// One result of an operation, and where it is saved.
 template <class T>
 struct saved_result {
-    std::size_t call = 0;           // of the operations, in the order in which they ran
-    std::size_t size = 0;           // numbers per row, at most
+    std::size_t call = 0;           // index of the operation, in execution order
+    std::size_t size = 0;           // elements per row, at most
     bool small = false;             // much smaller than the arguments
-    const slot<T>* made = nullptr;  // on the run on no row
+    const slot<T>* made = nullptr;  // in the run on zero rows
     T* first = nullptr;             // row b is at first + b stride
     std::size_t stride = 0;
 };
 
-/// The list of what is saved, and where.
+/// The list of saved results, and their locations.
 template <class T>
 class saved_list {
 public:
-    /// The next operation of a run on no row. Returns its first result's number, counted from 1; 0 if the list is full.
+    /// The next operation of a run on zero rows. Returns the number of its first result, counted from 1; 0 if the list
+    /// is full.
     template <std::size_t N>
     std::size_t add(std::size_t call, std::size_t reads, const std::array<std::size_t, N>& makes)
     {
@@ -48,7 +49,7 @@ public:
     }
     saved_result<T>& operator[](std::size_t i) { return items_[i]; }
 
-    /// The program's own result `made` has all its rows from `first` on.
+    /// `made` is a result of the program; its rows are stored from `first` on.
     void is_result(const slot<T>& made, T* first, std::size_t stride)
     {
         for (std::size_t i = 0; i < count_; ++i) {
@@ -58,8 +59,8 @@ public:
         }
     }
 
-    /// Saves the operations whose results are all the program's own or small, as long as the small ones are at most
-    /// `most` numbers per row. Takes memory for `rows` rows of these.
+    /// Saves the operations whose results are all either small or results of the program, as long as the small ones
+    /// have at most `most` elements per row. Allocates memory for `rows` rows.
     std::span<const saved_result<T>> keep(arena& memory, std::size_t rows, std::size_t most)
     {
         std::size_t more = 0;
@@ -92,26 +93,26 @@ private:
     std::size_t count_ = 0;
 };
 
-/// One run of a program, on one row or on none.
+/// One run of a program, on one row or on zero rows.
 template <class T>
 class saved_results {
 public:
-    /// On no row: makes the list.
+    /// On zero rows: makes the list.
     explicit saved_results(saved_list<T>& list) : list_(&list) {}
-    /// On a row, whose results are `known` in the backward pass.
+    /// On a row; in the backward pass its results are already `known`.
     saved_results(std::span<const saved_result<T>> saved, std::size_t row, bool known)
         : saved_(saved), row_(row), known_(known)
     {}
 
-    /// The places of one operation's results and of what it saves; null: the tape's own memory.
+    /// The locations of an operation's results and saved elements; null: the tape's memory.
     template <std::size_t N>
     struct places {
         std::array<T*, N> at{};
-        bool known = false;      // they hold the results already
+        bool known = false;      // the results are already there
         std::size_t listed = 0;  // see saved_list::add
     };
 
-    /// For the next operation, which reads so many numbers per row and makes so many of each result.
+    /// For the next operation, which reads `reads` elements per row and writes `makes` of each result.
     template <std::size_t N>
     places<N> next(std::size_t reads, const std::array<std::size_t, N>& makes)
     {
@@ -132,7 +133,7 @@ public:
         return found;
     }
 
-    /// On no row: result i of the operation with these places.
+    /// On zero rows: result i of the operation with these places.
     void made(std::size_t listed, std::size_t i, const slot<T>& result)
     {
         if (listed != 0) (*list_)[listed - 1 + i].made = &result;

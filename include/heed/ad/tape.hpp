@@ -23,42 +23,43 @@
 ///
 ///     ā += ȳ ∂f/∂a,   b̄ += ȳ ∂f/∂b
 ///
-/// Adjoints are added to, since a value that is read twice changes ℓ in two ways. With ℓ = (a b) + a, a = 2, b = 3:
+/// Adjoints accumulate, since a value that is read twice changes ℓ in two ways. With ℓ = (a b) + a, a = 2, b = 3:
 ///
 ///     ℓ̄ = 1
 ///     ℓ = y + a     ȳ += 1,  ā += 1                 ȳ = 1, ā = 1
 ///     y = a b       ā += ȳ b = 3,  b̄ += ȳ a = 2     ā = 4, b̄ = 2
 ///
-/// **The tape.** Operations are recorded in the order in which they run, each after everything that it reads. Backward,
-/// each comes before all of that, so its adjoint is complete: `backward` is one loop over the list, last entry first,
-/// without recursion. An entry is a closure that knows its operation's arguments. All derivatives together cost two or
-/// three times as much as ℓ.
+/// **The tape.** Operations are recorded in execution order, each after all operations that it depends on. In reverse,
+/// each precedes them, so its adjoint is complete: `backward` is one loop over the list, last entry first, without
+/// recursion. An entry is a closure that holds its operation's arguments. All derivatives together cost two or three
+/// times as much as ℓ.
 ///
-/// **Memory.** A variable, `var`, is a handle to a `slot`: where the numbers are and, once something has reached it,
-/// where their adjoints are. Slots, numbers, adjoints and closures are in the tape's arena, which `clear()` keeps:
-/// after the first steps nothing is allocated.
+/// **Memory.** A variable, `var`, is a handle to a `slot`, which points to its values and, once it has a gradient, to
+/// its adjoint. Slots, values, adjoints and closures are in the tape's arena, which `clear()` keeps: after the first
+/// steps nothing is allocated.
 ///
-/// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted. And work on a *parameter*'s
-/// gradient may be `deferred` until the backward pass has passed its first use, when all are known: one product instead
-/// of one for each of fifty steps (ad/products.hpp), and rows of tables (ad/lookup.hpp).
+/// **Two shortcuts.** Nothing is recorded for a slot without a required derivative. Work on a *parameter*'s gradient
+/// may be `deferred` until the backward pass has passed its first use, when all uses are known: one product instead of
+/// one for each of fifty steps (ad/products.hpp), and sparse gradients of tables (ad/lookup.hpp).
 namespace heed::inline HEED_TARGET::ad {
 
 namespace detail {
 
-/// The place of the number of a tape's recording. A variable remembers the number of its own, and each use compares the
-/// two, so that a variable kept longer is an error and not a crash. The place is never freed; when a tape is destroyed,
-/// the next tape takes it, and the numbers continue. A program has as many places as it has had tapes at one time.
+/// The counter of a tape's recordings. A variable stores the number of its recording, and each use compares the two, so
+/// that a stale variable is an error instead of a crash. Counters are never freed; when a tape is destroyed, the next
+/// tape reuses its counter, and the numbers continue. A program has as many counters as its maximum number of
+/// simultaneous tapes.
 struct recording {
     std::uint64_t number = 1;  // of the current recording; numbers are never reused
-    std::uint64_t first = 1;   // the first number of the tape that has this place
+    std::uint64_t first = 1;   // the first number of the tape that owns this counter
     void* tape = nullptr;
-    recording* next = nullptr;  // of the places without a tape
+    recording* next = nullptr;  // in the list of counters without a tape
 };
 
-/// The place of variables that belong to no tape, whose number is 0.
+/// The counter of empty variables; their number is 0.
 inline recording no_recording;
 
-/// All places without a tape. Never destroyed: a tape may be destroyed after everything else.
+/// All counters without a tape. Never destroyed: a tape may be destroyed after all other objects.
 struct free_recordings {
     std::mutex guard;
     recording* first = nullptr;
@@ -89,32 +90,33 @@ inline void give_back(recording& at) noexcept
     all.first = &at;
 }
 
-/// A variable is used that belongs to none, to a recording that is over, or to a tape that is gone.
+/// Reports the use of a variable that is empty, or whose recording was cleared, or whose tape was destroyed.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_variable(const recording& at, std::uint64_t number)
 {
     if (number == 0)
-        throw error("This variable is empty: it belongs to no tape; assign one of tape.parameter, "
-                    "tape.constant or an operation first");
+        throw error("This variable is empty: it belongs to no tape; assign the result of "
+                    "tape.parameter, tape.constant or an operation first");
     if (number < at.first)
-        throw error("This variable belongs to a tape that was destroyed: a tape must outlive its variables, and so "
-                    "the model that was lifted onto it");
+        throw error("This variable belongs to a tape that was destroyed: a tape must outlive its variables, "
+                    "including those of a lifted model");
     throw error("This variable belongs to a recording that was cleared: lift the model again after tape.clear()");
 }
 
-/// A variable of one tape is used on another.
+/// Reports the use of a variable on a different tape.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_other_tape()
 {
-    throw error("This variable belongs to another tape: all variables of an operation, its loss and its gradients are "
-                "on one tape; lift the model onto that tape, or make the tensor a constant there by "
-                "tape.constant(view_of(x))");
+    throw error(
+        "This variable belongs to another tape: all variables of an operation, its loss and its gradients must be "
+        "on one tape; lift the model onto that tape, or make the tensor a constant there by "
+        "tape.constant(view_of(x))");
 }
 
 }  // namespace detail
 
-/// Identifies a recording: equal only to that of the same recording, of all that a program makes.
+/// Identifies a recording: equal only to the id of the same recording, within the program.
 class recording_id {
 public:
-    recording_id() = default;  // of none
+    recording_id() = default;  // of no recording
     explicit recording_id(const detail::recording& at) : of_(&at), number_(at.number) {}
 
     bool operator==(const recording_id&) const = default;
@@ -131,36 +133,36 @@ struct slot;
 template <class T>
 class saved_results;
 
-/// Work on a parameter's gradient that waits until all its uses are known; a kind is identified by its `on_final`.
+/// Work on a parameter's gradient that is deferred until all its uses are known; identified by its `on_final`.
 template <class T>
 struct deferred {
     using work = void (*)(tape<T>&, slot<T>&, deferred&);
 
-    work on_final = nullptr;     // does it; the last thing that happens to the parameter
-    work materialize = nullptr;  // after that: the gradient of every number is asked for
+    work on_final = nullptr;     // does the work, as the last step for the parameter
+    work materialize = nullptr;  // afterwards: makes the gradient dense
     deferred* next = nullptr;
 };
 
-/// Where a value and its adjoint are.
+/// The value of a variable, and its adjoint.
 template <class T>
 struct slot {
     const T* value = nullptr;
     T* adjoint = nullptr;
     std::size_t size = 0;
-    bool wanted = false;   // is the loss's derivative by this value wanted?
+    bool wanted = false;   // is the derivative of the loss by this value required?
     bool leaf = false;     // a parameter
     bool used = false;     // a parameter that an operation has read
-    bool final = false;    // a parameter to whose adjoint nothing is added any more
+    bool final = false;    // a parameter whose adjoint is complete
     bool aliased = false;  // deferred work will still read this adjoint: others add to a copy
 
-    slot* whole = nullptr;  // this value is a piece of another one and shares its memory
+    slot* whole = nullptr;  // this value is a slice of another one and shares its memory
     std::size_t offset = 0;
 
     deferred<T>* waiting = nullptr;
 };
 
-/// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared or destroyed. Each use of it
-/// after that throws heed::error (recording_id); its shape alone may still be read.
+/// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared or destroyed. Any later use
+/// throws heed::error (recording_id), except for reading its shape.
 template <class T, std::size_t N>
 class var : public heed::detail::not_of_xtensor::words {
 public:
@@ -174,18 +176,18 @@ public:
         check();
         return *static_cast<ad::tape<T>*>(of_->tape);
     }
-    ad::slot<T>& slot() const  // where the value and its adjoint are
+    ad::slot<T>& slot() const  // holds the value and its adjoint
     {
         check();
         return *slot_;
     }
     const shape_of_rank<N>& shape() const { return shape_; }
     tensor_view<const T, N> value() const { return {slot().value, shape_}; }
-    tensor_view<const T, N> view() const { return value(); }  // what view_of gives, valid until the tape is cleared
+    tensor_view<const T, N> view() const { return value(); }  // same as view_of, valid until the tape is cleared
     const T* data() const { return slot().value; }
     std::size_t size() const { return slot().size; }
-    /// Is the loss's derivative by this wanted? Each operation asks its variables before it is recorded: by that the
-    /// tape knows where a parameter is used first.
+    /// Is the derivative of the loss by this value required? Each operation calls this for its variables before it is
+    /// recorded: it tells the tape where a parameter is first used.
     bool wanted() const
     {
         check();
@@ -208,9 +210,9 @@ private:
     shape_of_rank<N> shape_{};
 };
 
-/// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
-/// entries from the last to the first. A tape serves one thread at a time, stays where it is, and must outlive its
-/// variables. A variable of another tape, or of a recording that was cleared, is refused by heed::error.
+/// `parameter` and `constant` make variables, operations on them record entries, and `backward(loss)` processes the
+/// entries in reverse. A tape serves one thread at a time, cannot be moved, and must outlive its variables. Using a
+/// variable of another tape, or of a cleared recording, throws heed::error.
 template <class T>
 class tape {
 public:
@@ -242,7 +244,7 @@ public:
     var<T, rank_of<X>> parameter(const X&& x)
     = delete;
 
-    /// A value that needs no gradient; copied, so that it cannot dangle. On a tape of dual numbers, of plain ones, too.
+    /// A value that needs no gradient; copied, so that it cannot dangle. A tape of dual numbers also takes plain ones.
     template <plain_tensor X>
     var<T, rank_of<X>> constant(const X& x)
     {
@@ -251,12 +253,12 @@ public:
             std::copy_n(view_of(x).data, made.result.size(), made.data);
             return made.result;
         } else {
-            return parameter(x);  // refused
+            return parameter(x);  // rejected
         }
     }
 
-    /// A value in the caller's memory, which must outlive the recording. Its derivative is added to `adjoint`, the
-    /// caller's as well; where that is null, nothing is recorded for it.
+    /// A value in the caller's memory, which must outlive the recording. Its derivative is added to `adjoint`, also in
+    /// the caller's memory; if that is null, nothing is recorded for it.
     template <std::size_t N>
     var<T, N> external(tensor_view<const T, N> values, T* adjoint)
     {
@@ -266,7 +268,7 @@ public:
         return {*this, s, values.shape};
     }
 
-    /// A new value and the memory to write it to: `data`, which lives as long as the recording, or the tape's own.
+    /// A new value and the memory to write it to: `data`, which must outlive the recording, or the tape's memory.
     template <std::size_t N>
     struct fresh {
         var<T, N> result;
@@ -282,7 +284,7 @@ public:
         return {{*this, s, shape}, data};
     }
 
-    /// A piece of another value, without copy: it reads the whole's memory and adds to the whole's adjoint.
+    /// A slice of another value, without a copy: it reads the whole's memory and adds to the whole's adjoint.
     template <std::size_t N, std::size_t M>
     var<T, N> piece(const var<T, M>& whole, std::size_t offset, const shape_of_rank<N>& shape)
     {
@@ -295,7 +297,7 @@ public:
         return {*this, s, shape};
     }
 
-    /// Records the backward of the operation that made y: back(∂y), called if anything has reached y.
+    /// Records the backward of the operation that made y: back(∂y), called if y has a gradient.
     template <std::size_t N, class Back>
     void record(const var<T, N>& y, const Back& back)
     {
@@ -304,14 +306,15 @@ public:
         push(&s, run_from<Back>, back);
     }
 
-    /// The same with several results: `back()` asks what has `reached` them. Only where a derivative is wanted.
+    /// Records the backward of an operation with several results: `back()` calls `reached` for them. Only if a
+    /// derivative is required.
     template <class Back>
     void record(const Back& back)
     {
         push(nullptr, run_always<Back>, back);
     }
 
-    /// The adjoint of a slot; zeros where nobody has added to it yet.
+    /// The adjoint of a slot, set to zero on first use.
     T* adjoint(slot<T>& s)
     {
         if (s.aliased) {
@@ -332,11 +335,11 @@ public:
     T* adjoint(const var<T, N>& x)
     {
         slot<T>& s = mine(x);
-        has_gradients_ = true;  // the caller writes them
+        has_gradients_ = true;  // the caller writes the gradients
         return adjoint(s);
     }
 
-    /// The adjoint if x's gradient is wanted, else nullptr.
+    /// The adjoint if x requires a gradient, else nullptr.
     template <std::size_t N>
     T* wanted_adjoint(const var<T, N>& x)
     {
@@ -345,7 +348,7 @@ public:
         return x.wanted() ? adjoint(s) : nullptr;
     }
 
-    /// The adjoint if anything has reached it, else nullptr: the operation behind it has nothing to do.
+    /// The adjoint if it has a gradient, else nullptr: the operation has nothing to do.
     const T* reached(slot<T>& s)
     {
         if (s.adjoint == nullptr && s.whole != nullptr && s.whole->adjoint != nullptr) return adjoint(s);
@@ -357,12 +360,12 @@ public:
         return reached(mine(x));
     }
 
-    /// Where an operation writes this value's whole adjoint.
+    /// Where an operation writes or adds the whole adjoint of a value.
     struct target {
         T* data;
-        T beta;  // 0: it sets fresh memory, which spares the zeros; 1: it adds
+        T beta;  // 0: sets fresh memory, without zeroing it first; 1: adds
     };
-    /// That place.
+    /// The target for this slot.
     target accumulate(slot<T>& s)
     {
         if (s.adjoint == nullptr && s.whole == nullptr) {
@@ -372,7 +375,7 @@ public:
         return {adjoint(s), T(1)};
     }
 
-    /// The deferred work of kind D on a parameter; made anew by D(arguments...) where there is none yet.
+    /// The deferred work of kind D on a parameter; constructed from D(arguments...) on first use.
     template <class D, class... Arguments>
     D& defer(slot<T>& s, const Arguments&... arguments)
     {
@@ -394,30 +397,30 @@ public:
         return nullptr;
     }
 
-    /// ∂loss/∂(every wanted value). Once per recording: throws heed::error the second time.
+    /// ∂loss/∂(every value that requires it). Once per recording: throws heed::error the second time.
     void backward(const var<T, 0>& loss)
     {
         slot<T>& s = mine(loss);
         if (gone_back_) {
             throw error(
-                "ad::tape::backward: this recording has gone back already, and a second time would add the same "
-                "gradients again; call tape.clear() before each step, or add losses and go back once");
+                "ad::tape::backward: backward was already called on this recording, and a second call would add the "
+                "same gradients again; call tape.clear() before each step, or add the losses and call backward once");
         }
         gone_back_ = true;
         adjoint(s)[0] = T(1);
         go_back();
     }
-    /// Of anything else there is no such derivative.
+    /// Rejects arguments that are not a scalar variable.
     template <class X>
     void backward(const X&)
     {
         static_assert(sizeof(X) == 0,
-                      "heed: backward takes a loss that is one number, a variable of rank 0 of this tape: sum a tensor "
-                      "first, by `ops::dot(y, c)` with a weight c for each number (1/n for the mean), by a loss such "
+                      "heed: backward takes a scalar loss, a variable of rank 0 of this tape: sum a tensor "
+                      "first, by `ops::dot(y, c)` with a weight c for each element (1/n for the mean), by a loss such "
                       "as `ops::mean_squared_error`, or by `ops::sum_last` once for each axis");
     }
 
-    /// The same from adjoints that the caller has set.
+    /// Runs backward from adjoints that the caller has set.
     void go_back()
     {
         going_back_ = has_gradients_ = true;
@@ -432,46 +435,47 @@ public:
         going_back_ = false;
     }
 
-    /// Are there gradients to read: has backward or go_back run, or has somebody written or given gradients?
+    /// Are there gradients to read: has backward or go_back run, or did the caller set gradients?
     bool has_gradients() const { return has_gradients_; }
-    /// Gradients are there although nothing has gone back here: those of other recordings, or of other processes.
+    /// Marks gradients as present without running backward here: those of other recordings, or of other processes.
     void gradients_given() { has_gradients_ = true; }
-    /// Throws heed::error, which `reader` begins, if there are no gradients to read.
+    /// Throws heed::error, which starts with `reader`, if there are no gradients to read.
     void require_gradients(const char* reader) const
     {
         if (!has_gradients_) {
             throw error(std::string(reader) +
-                        ": there are no gradients on this tape yet; call tape.backward(loss) first, after all that the "
-                        "loss is computed from was recorded and before tape.clear()");
+                        ": there are no gradients on this tape yet; call tape.backward(loss) first, after recording "
+                        "the loss and before tape.clear()");
         }
     }
-    /// Identifies this recording; another one begins with clear().
+    /// Identifies this recording; clear() starts a new one.
     recording_id recording() const { return recording_id(*place_); }
 
-    /// A parameter is about to be read for the first time. var::wanted() says so.
+    /// Called by var::wanted() when a parameter is about to be read for the first time.
     void first_use(slot<T>& s)
     {
         if (going_back_) return;
         s.used = true;
-        // Before the entry of the operation that reads it, so after that in the backward pass.
+        // Before the entry of the operation that reads it, so it runs after that entry in the backward pass.
         entries_.push_back({&flush, &s, nullptr});
     }
 
-    /// In the backward pass, f(of, slot) for each parameter as soon as its gradient is complete; nullptr: no longer.
+    /// In the backward pass, calls f(of, slot) for each parameter as soon as its gradient is complete; nullptr:
+    /// disables.
     void when_final(void (*f)(void* of, slot<T>&), void* of)
     {
         final_ = f;
         of_final_ = of;
     }
 
-    /// In the backward pass, f(of) between one operation and the next; nullptr: no longer.
+    /// In the backward pass, calls f(of) between operations; nullptr: disables.
     void meanwhile(void (*f)(void* of), void* of)
     {
         between_ = f;
         of_between_ = of;
     }
 
-    /// ∂loss/∂x after backward. Zeros where the loss does not depend on x. Throws heed::error before backward.
+    /// ∂loss/∂x after backward. Zeros if the loss does not depend on x. Throws heed::error before backward.
     template <std::size_t N>
     tensor_view<const T, N> gradient(const var<T, N>& x)
     {
@@ -485,7 +489,7 @@ public:
         return {adjoint(s), x.shape()};
     }
 
-    /// Forgets the recording and keeps the memory. Every variable becomes invalid: its use throws.
+    /// Ends the recording and keeps the memory. Every variable becomes invalid: its use throws.
     void clear()
     {
         forget();
@@ -494,13 +498,13 @@ public:
 
     /// Operations recorded since the tape was cleared.
     std::size_t entries() const { return entries_.size(); }
-    /// Where values and adjoints are.
+    /// The memory of values and adjoints.
     arena& memory() { return memory_; }
     const arena& memory() const { return memory_; }
 
-    /// Where operations leave results for the recomputation of the same, see ad/saved_results.hpp; usually nowhere.
+    /// Where operations save results for their recomputation, see ad/saved_results.hpp; usually null.
     saved_results<T>* recompute_cache() const { return recompute_cache_; }
-    void recompute_with(saved_results<T>* results) { recompute_cache_ = results; }  // nullptr: nowhere
+    void recompute_with(saved_results<T>* results) { recompute_cache_ = results; }  // nullptr: not saved
 
     /// A copy of plain data that lives as long as the recording.
     template <class U>
@@ -511,7 +515,7 @@ public:
         return to;
     }
 
-    /// Where x is on this tape. Throws heed::error if x is on another one, or belongs to a recording that is over.
+    /// The slot of x on this tape. Throws heed::error if x is on another one, or its recording was cleared.
     template <std::size_t N>
     slot<T>& mine(const var<T, N>& x) const
     {
@@ -535,7 +539,7 @@ private:
         void* closure;
     };
 
-    // Functions, not lambdas, which compile to two functions more for each operation.
+    // Functions instead of lambdas: a lambda compiles to two more functions for each operation.
     template <class Back>
     static void run_from(tape& on, slot<T>* made, void* closure)
     {
@@ -564,7 +568,7 @@ private:
         entries_.clear();
         leaves_.clear();
         gone_back_ = going_back_ = has_gradients_ = false;
-        ++place_->number;  // its variables are those of none any more
+        ++place_->number;  // invalidates its variables
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -572,21 +576,21 @@ private:
         return *new (memory_.allocate(sizeof(slot<T>))) slot<T>{.value = value, .size = size};
     }
 
-    /// Nothing may be added to a gradient that was said to be final.
+    /// Throws if something is added to a gradient after it was final.
     void check_open(const slot<T>& s) const
     {
         if (s.final && going_back_) {
             throw error(
-                "ad::tape: a gradient is added to a parameter after its first use; an operation has to ask wanted() of "
+                "ad::tape: a gradient is added to a parameter after its first use; an operation must call wanted() for "
                 "each of its variables before it is recorded");
         }
     }
 
-    /// The last thing that happens to a parameter in the backward pass.
+    /// The last step for a parameter in the backward pass.
     static void flush(tape& self, slot<T>* s, void*)
     {
         for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->on_final(self, *s, *d);
-        // Some of these have set every number, in whatever order: the others add to that.
+        // If the adjoint is dense, sparse terms are added to it.
         for (deferred<T>* d = s->adjoint == nullptr ? nullptr : s->waiting; d != nullptr; d = d->next) {
             if (d->materialize != nullptr) d->materialize(self, *s, *d);
         }
@@ -611,7 +615,7 @@ private:
 
 struct taped_family;
 
-using heed::shape_of;  // found for a variable wherever it is
+using heed::shape_of;  // found for a variable in any namespace
 using heed::view_of;
 
 }  // namespace heed::inline HEED_TARGET::ad

@@ -16,12 +16,12 @@
 
 namespace heed::inline HEED_TARGET::combine {
 
-/// Joins the context with the state that asked for it: Luong's attentional vector, from any combiner's context c.
+/// Joins the context with the decoder state: Luong's attentional vector, from any combiner's context c.
 ///
 ///     h̃ = tanh(W_c [c; h])                    Luong et al. 2015, eq. 5
 ///
 /// h is the query, or the state of a state_and_word. The result is [B,H] instead of [B,D]. No bias, and
-/// `attentional{W_c}` is over the weighted sum, as in the paper. A query that may attend to nothing (an empty sentence)
+/// `attentional{W_c}` wraps the weighted sum, as in the paper. A query with no visible position (an empty sentence)
 /// gets 0, and no gradient (docs/explanation/decisions.md).
 template <class Matrix, class Inner = weighted_sum>
 struct attentional : detail::wrapping_combiner<attentional<Matrix, Inner>, Inner> {
@@ -39,7 +39,7 @@ struct attentional : detail::wrapping_combiner<attentional<Matrix, Inner>, Inner
         const auto& h = detail::state_of(query);
         const auto [B, D] = shape_of(c);
         require_shape("combine::attentional", "W_c", shape_of(W_c), {D + shape_of(h)[1], shape_of(W_c)[1]},
-                      "as many rows as the context and the query have columns together");
+                      "one row for each column of the context and the query");
         return cleared(ops::tanh(ops::linear(ops::concat(c, h), W_c)), positions, at);
     }
 
@@ -49,7 +49,7 @@ struct attentional : detail::wrapping_combiner<attentional<Matrix, Inner>, Inner
     }
 
 private:
-    /// x [B,N], with 0 in the rows that may attend to none of T positions.
+    /// x [B,N], with 0 in the rows where none of the T positions is visible.
     template <tensor X>
     static auto cleared(X x, std::size_t positions, const auto& at)
     {

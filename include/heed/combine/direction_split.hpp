@@ -9,7 +9,7 @@ namespace heed::inline HEED_TARGET::combine {
 ///
 ///     c = [Σ_j α_j ←h_j ; Σ_j α_j →h_j]       Sankaran et al. 2016, eq. 4
 ///
-/// On annotations [←h;→h] this is exactly the weighted sum; hence an alias.
+/// On annotations [←h;→h] this is exactly the weighted sum, hence an alias.
 using direction_split = weighted_sum;
 
 }  // namespace heed::inline HEED_TARGET::combine

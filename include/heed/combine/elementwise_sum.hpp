@@ -12,7 +12,7 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
+/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D]. Values with a weight of exactly 0 are skipped, even if NaN.
 ///
 ///     ∂α[b,t,d] += ∂c[b,d] h[b,t,d],  ∂h[b,t,d] += ∂c[b,d] α[b,t,d]
 struct elementwise_sum_op : operation<elementwise_sum_op> {

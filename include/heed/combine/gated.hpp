@@ -17,8 +17,8 @@ namespace heed::inline HEED_TARGET::combine {
 ///
 /// f_β is one linear layer, h W + b. With W [Q,1] there is one β for the whole context, as in the paper. With W [Q,D]
 /// there is one per dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
-/// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum. Many queries
-/// are answered at once, in tiles, too. The gate of Qiu et al. 2025, before W_Q, is per_head::gated.
+/// (theirs also reads the previous word and the context itself). `gated{W, b}` wraps the weighted sum. Many queries are
+/// computed at once, also in tiles. The gate of Qiu et al. 2025, before W_Q, is per_head::gated.
 ///
 /// h is the query, or the state of a state_and_word: the decoder's state before this step, in Bahdanau's order.
 template <class Matrix, class Vector, class Inner = weighted_sum>
@@ -38,7 +38,7 @@ struct gated : detail::wrapping_combiner<gated<Matrix, Vector, Inner>, Inner> {
         return finish_matrix(c, at.query());
     }
 
-    /// The same for many queries at once: [B,S,D] -> [B,S,D].
+    /// For many queries at once: [B,S,D] -> [B,S,D].
     auto finish_matrix(const tensor auto& c, const auto& query) const
     {
         const auto gate = ops::sigmoid(ops::linear(detail::state_of(query), W, b));

@@ -13,8 +13,8 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighboring dimensions, α [B,T,G],
-/// h [B,T,D] -> [B,D]. G divides D. A weight of exactly 0 selects its values away, even a NaN.
+/// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighboring dimensions, α [B,T,G], h
+/// [B,T,D] -> [B,D]. G divides D. Values with a weight of exactly 0 are skipped, even if NaN.
 ///
 ///     ∂α_t^g += Σ_{d in g} ∂c_d h_t^d,  ∂h_t^d += ∂c_d α_t^g(d)
 struct grouped_sum_op : operation<grouped_sum_op> {
@@ -25,7 +25,7 @@ struct grouped_sum_op : operation<grouped_sum_op> {
                       "one row for each position of the values ", values.shape);
         if (G == 0 || D % G != 0) {
             throw shape_error("grouped_sum: " + std::to_string(G) + " groups for values of width " + std::to_string(D) +
-                              ", but the groups are equal: their number must divide the width");
+                              ", but the number of groups must divide the width");
         }
         return {values.shape[0], D};
     }
@@ -72,12 +72,12 @@ inline constexpr grouped_sum_op grouped_sum{};
 
 namespace heed::inline HEED_TARGET::combine {
 
-/// The dimensions of a group share their weights; each group's part of the context is the expectation under them.
+/// The dimensions of a group share their weights; each group's slice of the context is the expectation under them.
 ///
 ///     c^d = Σ_j α_j^{g(d)} h_j^d,  g(d) = dG/D rounded down       ours, see score::additive_grouped
 ///
 /// G must divide D. G = 1 is `weighted_sum`, G = D is `elementwise_sum`, and G = 2 gives the two directions of a
-/// bidirectional encoder weights of their own.
+/// bidirectional encoder separate weights.
 struct grouped_sum {
     static constexpr combiner_traits traits{.weights = weight_kind::per_group};
 

@@ -18,8 +18,8 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y[r,d] = Σ of the weights w[r,j] whose distance j − s, cut off at −R and R, is d − R; s is the number of the query
-/// of row r, `first` + r mod S, and S the queries of a sentence: w [B·S,T] -> [B·S,2R+1].
+/// y[r,d] = Σ of the weights w[r,j] with clip(j − s, −R, R) = d − R. s is the number of the query of row r, `first` + r
+/// mod S, and S is the number of queries per sentence: w [B·S,T] -> [B·S,2R+1].
 ///
 ///     ∂w[r,j] += ∂y[r, clip(j − s, −R, R) + R]
 struct sum_by_distance_op : operation<sum_by_distance_op> {
@@ -75,19 +75,21 @@ inline constexpr sum_by_distance_op sum_by_distance{};
 
 namespace heed::inline HEED_TARGET::combine {
 
-/// A weighted sum of values that know how far away they are.
+/// A weighted sum of values plus a vector for their distance from the query.
 ///
 ///     c_s = Σ_j α_{s,j} (h_j + a_r),  r = clip(j − s, −R, R)       Shaw, Uszkoreit, Vaswani 2018, eq. 3
 ///
 ///     attention near{score::relative{score::scaled_dot{}, distances}, normalize::softmax{},
 ///                    combine::relative{vectors}};                  // [2R + 1, D]
 ///
-/// A row of `distances` for each distance from −R to R; positions farther away share the last ones. (score::relative,
-/// eq. 4, has columns.) The weights of each distance are summed first, [B,2R+1], and meet the vectors in one product.
-/// In the heads of a multi_head h_j is the value after W_V, as in the paper. Queries and positions count from 0.
+/// `distances` has a row for each distance from −R to R; longer distances share the outermost rows. (score::relative,
+/// eq. 4, has columns.) The weights of each distance are summed first, [B,2R+1], and multiplied by the vectors in one
+/// product. In the heads of a multi_head h_j is the value after W_V, as in the paper. Queries and positions count from
+/// 0.
 ///
-/// Many queries are answered at once, but not in tiles: their weights [B,S,T] are stored. Not within a window that a
-/// normalizer cuts out. Throws shape_error if the number of rows is even, or if they are not as wide as the values.
+/// Many queries are computed at once, but not in tiles: their weights [B,S,T] are stored. Does not work with
+/// normalizers that cut out a window. Throws shape_error if the number of rows is even, or if their width differs from
+/// the values'.
 template <class Matrix>
 struct relative {
     Matrix distances;  // [2R+1,D]
@@ -98,15 +100,15 @@ struct relative {
                     const auto& at) const  // [B,T], [B,T,D] -> [B,D]
     {
         static_assert(!heed::detail::within_window<decltype(at)>,
-                      "heed: combine::relative needs the distance of each position from the query, which a window does "
-                      "not tell: take a normalizer that cuts no window, such as normalize::softmax with the mask "
+                      "heed: combine::relative needs the distance of each position from the query, which a window "
+                      "does not provide: use a normalizer without a window, such as normalize::softmax with the mask "
                       "sliding_window{n}");
         const auto by_distance = ops::sum_by_distance(weights_of_positions, std::size_t{1}, at.step, reach(values));
         return ops::add_same_shape(ops::weighted_sum(weights_of_positions, values),
                                    ops::linear(by_distance, distances));
     }
 
-    /// The same for many queries at once: [B·S,T], [B,T,D] -> [B,S,D].
+    /// For many queries at once: [B·S,T], [B,T,D] -> [B,S,D].
     auto combine_matrix(const tensor auto& weights_of_queries, const tensor auto& values,
                         const score::over::queries_from& from) const
     {
@@ -127,7 +129,7 @@ private:
         if (is[0] % 2 == 0 || is[1] != shape_of(values)[2]) {
             throw shape_error("combine::relative: the matrix of distances is " + shape_text(is) +
                               "; it must have 2 R + 1 rows, for the distances from -R to R, and " +
-                              std::to_string(shape_of(values)[2]) + " columns, as the values have");
+                              std::to_string(shape_of(values)[2]) + " columns, the width of the values");
         }
         return is[0] / 2;
     }

@@ -5,9 +5,9 @@
 
 namespace heed::inline HEED_TARGET::detail {
 
-/// Base class of combiners that wrap another and also read the query: the inner one sums, and
-/// `finish(context, positions, at)` makes something of its context, for a whole batch at once. So the inner one's
-/// kernel serves, and matrices meet a batch instead of a row.
+/// Base class of combiners that wrap another and also read the query: the inner one sums, and `finish(context,
+/// positions, at)` transforms its context for a whole batch at once. The inner combiner's kernel is used, and matrix
+/// products are batched.
 template <class Self, class Inner>
 struct wrapping_combiner {
     using wraps = Inner;

@@ -19,14 +19,14 @@
 #include <heed/gemm/gemm_kernel.hpp>
 #include <heed/simd/simd.hpp>
 
-// HEED_BLAS_NONE says that there is no BLAS: heed's own products serve.
+// HEED_BLAS_NONE: there is no BLAS; heed's own products are used.
 //
-// xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one: HEED_BLAS_CBLAS
-// says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
+// xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of the two: with
+// HEED_BLAS_CBLAS it is <cblas.h>. Compilers continue after an #error, but stop at a file that does not exist.
 #if defined(HEED_BLAS_NONE)
 #elif defined(HEED_BLAS_CBLAS)
 #if defined(CXXBLAS_DRIVERS_CBLAS_H)
-#error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
+#error "heed: HEED_BLAS_CBLAS uses <cblas.h>, which clashes with xtensor-blas, already included: use only one"
 #include <heed/needs/one/CBLAS>
 #elif !__has_include(<cblas.h>)
 #error "heed: HEED_BLAS_CBLAS needs <cblas.h> (Debian: libopenblas-dev)"
@@ -44,7 +44,7 @@
 // Defines HAVE_CBLAS. (xtensor-blas 0.21 to 0.23 do so themselves only after they have read cxxblas.)
 #include <xtensor-blas/xblas_config.hpp>
 
-// The part of <xflens/cxxblas/cxxblas.cxx> that declares the functions of CBLAS.
+// The part of <xflens/cxxblas/cxxblas.cxx> that declares the CBLAS functions.
 #include <xflens/cxxblas/drivers/drivers.h>
 #if !defined(CXXBLAS_DRIVERS_CBLAS_H)
 #error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
@@ -58,14 +58,14 @@
 
 /// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
 ///
-/// They call the functions of CBLAS as xtensor-blas declares them, or, with HEED_BLAS_CBLAS defined, as <cblas.h> does:
-/// one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
-/// shapes for products of views of one buffer.
+/// They call the functions of CBLAS as declared by xtensor-blas or, if HEED_BLAS_CBLAS is defined, by <cblas.h>: one
+/// choice for the whole program, with bit-identical results. `xt::linalg::dot` is not used: it returns wrong shapes for
+/// products of views of one buffer.
 namespace heed::for_all_targets {
 
-// Of a process, see one_blas_thread. Lower half: the number of users, and a bit that is set while one changes
-// OpenBLAS's number of threads. Upper half: how often that number was restored, so that who reads it between two equal
-// states has the right one.
+// Per process, see one_blas_thread. Lower half: the number of users, and a bit that is set while OpenBLAS's number of
+// threads is being changed. Upper half: a count of how often that number was restored, so that a thread that reads it
+// between two equal states has the right value.
 inline std::atomic<std::uint64_t> blas_users{0};
 inline int blas_threads_before = 1;  // read and written only while that bit is set
 
@@ -73,12 +73,12 @@ inline int blas_threads_before = 1;  // read and written only while that bit is 
 
 namespace heed::inline HEED_TARGET::blas {
 
-/// What a product reads of a matrix: the matrix itself, or its transpose.
+/// How a product reads a matrix: unchanged or transposed.
 enum class op { plain, transposed };
 
 namespace detail {
 
-/// heed's own: the bits of a row do not depend on how many rows there are.
+/// heed's product: the bits of a row do not depend on the number of rows.
 template <class T>
 void gemm_kernel(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
                  std::size_t ldb, T beta, T* c, std::size_t ldc)
@@ -101,7 +101,7 @@ using product = void (*)(op, op, std::size_t, std::size_t, std::size_t, const T*
 
 namespace heed::inline HEED_TARGET {
 
-/// Reached by pointers, so that only programs that use batch_invariant compile these products.
+/// Called through pointers, so that only programs that use batch_invariant compile these products.
 namespace detail {
 struct own_products {
     blas::detail::product<float> of_floats;
@@ -109,16 +109,17 @@ struct own_products {
 };
 }  // namespace detail
 
-/// While one of these lives, its thread's products are heed's own (gemm/gemm_kernel.hpp), in heed's other threads as
-/// well: a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
+/// While an object of this class exists, the products of its thread, and of heed's threads working for it, are heed's
+/// own (gemm/gemm_kernel.hpp): a row of the result has the same bits in a batch of any size, and for any number of
+/// threads. Can be nested.
 ///
 ///     const heed::batch_invariant guard;
-///     model.translate(lines);      // the same bits for each line, however the lines are grouped
+///     model.translate(lines);      // the same bits for each line, for any grouping of the lines
 ///
-/// A BLAS chooses the order in which it adds an element's terms by the number of rows; heed's kernels do not.
+/// A BLAS chooses the order of an element's terms by the number of rows; heed's kernels do not.
 class batch_invariant {
 public:
-    template <std::same_as<bool> Bool = bool>  // a template, so that it is compiled where it is called
+    template <std::same_as<bool> Bool = bool>  // a template, so that it is compiled only if it is called
     explicit batch_invariant(Bool wanted = true) : before_(detail::own_products_here)
     {
         static constexpr detail::own_products all{blas::detail::gemm_kernel<float>, blas::detail::gemm_kernel<double>};
@@ -137,7 +138,7 @@ namespace heed::inline HEED_TARGET::blas {
 
 namespace detail {
 
-/// The product that this thread computes with in place of the BLAS's; null if none.
+/// The product that this thread uses instead of the BLAS's; null if none.
 template <class T>
 product<T> own_product()
 {
@@ -189,7 +190,7 @@ inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* 
 }
 #endif
 
-// Weak: a BLAS that has none of these is taken to be single-threaded and safe to call from several threads.
+// Weak: a BLAS without these functions is assumed to be single-threaded and safe to call from several threads.
 extern "C" {
 [[gnu::weak]] void openblas_set_num_threads(int count);
 [[gnu::weak]] int openblas_get_num_threads();
@@ -204,17 +205,18 @@ extern "C" {
 #endif
 }
 
-/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 for any other CBLAS.
+/// How OpenBLAS was built: 0 without threads, 1 with its own threads, 2 with OpenMP's. 1 for any other CBLAS.
 inline int kind_of_threads()
 {
     static const int kind = openblas_get_parallel == nullptr ? 1 : openblas_get_parallel();
     return kind;
 }
 
-/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed's own threads share the work.
+/// While an object of this class exists, OpenBLAS uses one thread in the thread that created it: heed's own threads
+/// share the work.
 ///
 /// OpenBLAS has one number of threads per process, so its users are counted: the first sets 1, the last restores the
-/// number, unless the program has changed it. Built with OpenMP, it takes the number that OpenMP has in each thread.
+/// number, unless the program has changed it. If built with OpenMP, OpenBLAS uses OpenMP's number, which is per thread.
 class one_blas_thread {
 public:
     one_blas_thread()
@@ -244,7 +246,7 @@ private:
         return yes;
     }
 
-    // A child of fork() has none of the users that other threads of its parent were.
+    // A child of fork() has none of the users in other threads of its parent.
     static void forget_users() { state.store(0); }
 
     static std::uint64_t wait_until_changed()
@@ -254,7 +256,7 @@ private:
         return now;
     }
 
-    /// False if there is nothing to do: the program itself wants one thread.
+    /// False if the program already uses one thread, so that nothing needs to be changed.
     static bool enter()
     {
         for (;;) {
@@ -295,10 +297,10 @@ private:
 /// OpenBLAS built without threads keeps global state: concurrent calls give wrong results.
 inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
 
-// Below this a fork and join costs more than it saves (some 10 us against 200 Gflop/s).
+// Below this, fork and join cost more than they save (about 10 us against 200 Gflop/s).
 inline constexpr double worth_sharing = 3e6;
 
-/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all slopes are 0.
+/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes if all slopes are 0.
 template <class T>
 struct parts_of_matrix {
     T *value, *slope;
@@ -325,8 +327,8 @@ struct parts_of_matrix {
     }
 };
 
-/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
-/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
+/// Columns [j0, j1) of C = op(A) B + beta C, read in place: for few rows or short sums, where splitting the matrices
+/// would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
 template <class T>
 void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
                        std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
@@ -366,8 +368,8 @@ void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_
     for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
 }
 
-/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
-/// once, a part of all of them after the other.
+/// The same product with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is
+/// read once, in chunks.
 template <class T>
 void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
                       std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
@@ -381,7 +383,7 @@ void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t
         const D factor = first == 0 ? beta : D(1);
         for (std::size_t j = j0; j < j1; ++j) {
             const D* const b = B + j * ldb + first;
-            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
+            if (j + ahead < j1) {  // hardware prefetch stops at the end of a chunk and restarts at each page
                 for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
             }
             const auto rows = [&](auto count, std::size_t i) {
@@ -406,7 +408,7 @@ inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16
 
 }  // namespace detail
 
-/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
+/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: row strides.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
           std::size_t ldb, T beta, T* C, std::size_t ldc)
@@ -445,8 +447,8 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         return part(0, M, 0, N);
     }
     if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
-        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads consecutive rows.
-        // The threads' sums are added at the end, always in the same order.
+        // A vector times a matrix is bound by reading the matrix once: each thread reads consecutive rows. The threads'
+        // sums are added at the end, always in the same order.
         scratch here;
         T* const sums = here.take<T>(threads() * N);
         std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
@@ -470,7 +472,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         16);
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_BLAS(X, T) \
     X(T, gemm, void, gemm, (op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B, std::size_t ldb, T beta, T* C, std::size_t ldc), (op_a, op_b, M, N, K, A, lda, B, ldb, beta, C, ldc)) \
@@ -478,7 +480,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
 // clang-format on
 HEED_COMPILED_KERNELS(HEED_KERNELS_OF_BLAS)
 
-/// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
+/// For dual numbers: C = A B + (A' B + A B') ε, three products, or two if one of the matrices is constant.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const dual_number<T>* A, std::size_t lda,
           const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
@@ -535,7 +537,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const d
     });
 }
 
-/// C = op(A) op(B) + beta C for matrices whose rows are contiguous.
+/// C = op(A) op(B) + beta C for matrices with contiguous rows.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)
 {

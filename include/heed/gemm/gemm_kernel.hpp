@@ -8,15 +8,15 @@
 #include <heed/core/workspace.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Matrix products of heed's own, where there is no BLAS: Compiler Explorer, WebAssembly, programs with headers only.
+/// heed's own matrix products, for use without a BLAS: Compiler Explorer, WebAssembly, header-only programs.
 ///
 ///     C = op(A) op(B) + β C
 ///
-/// As in Goto, van de Geijn 2008: a part of op(B) that fits the second cache is laid out in panels, as wide as some
-/// registers, and read once for every few rows of op(A), whose sums stay in registers. A is read in place.
+/// As in Goto, van de Geijn 2008: a block of op(B) that fits in the second-level cache is packed in panels a few
+/// registers wide, and read once for every few rows of op(A); their sums stay in registers. A is read in place.
 namespace heed::inline HEED_TARGET::kernels::own {
 
-/// Numbers of a matrix as a product sees them: element (i, j) is data[i · down + j · along].
+/// The elements of a matrix operand: element (i, j) is data[i · down + j · along].
 template <class T>
 struct strided {
     const T* data;
@@ -28,14 +28,14 @@ struct strided {
 
 namespace detail {
 
-inline constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a panel's row
+inline constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // per row of a panel
 template <class T>
 inline constexpr std::size_t width = registers* simd::lanes<T>;
 inline constexpr std::size_t most_rows = 6;  // rows of C at once: their sums and a panel's row fill the registers
 inline constexpr std::size_t depth = 256;    // rows of a panel
-inline constexpr std::size_t columns = 512;  // of the part of B that is laid out at a time
+inline constexpr std::size_t columns = 512;  // of the block of B that is packed at a time
 
-/// out[k] = row k of B from column j on, for `count` columns, and zeros behind them: [rows][width].
+/// out[k] = row k of B, `count` columns from column j on, followed by zeros: [rows][width].
 template <class T>
 void lay_out(std::size_t rows, std::size_t count, const strided<T>& B, T* out)
 {
@@ -61,8 +61,8 @@ void lay_out(std::size_t rows, std::size_t count, const strided<T>& B, T* out)
     }
 }
 
-/// `count` rows of C += those of A times a panel, in all of the panel's columns or in the first `some`; without `add`
-/// C's own numbers are not read.
+/// `count` rows of C += those of A times a panel, in all of the panel's columns or in the first `some`; without `add` C
+/// is overwritten.
 template <std::size_t count, class T>
 HEED_SIMD_INLINE void rows_of_product(std::size_t rows, const strided<T>& A, const T* panel, bool add, T* C,
                                       std::size_t ldc, std::size_t some)
@@ -113,7 +113,7 @@ void times_panel(std::size_t M, std::size_t rows, const strided<T>& A, const T* 
 
 }  // namespace detail
 
-/// C = A B + β C, with A [M,K], B [K,N] and C [M,N], whose rows are `ldc` apart.
+/// C = A B + β C, with A [M,K], B [K,N] and C [M,N]; `ldc` is the row stride of C.
 template <class T>
 void gemm(std::size_t M, std::size_t N, std::size_t K, const strided<T>& A, const strided<T>& B, T beta, T* C,
           std::size_t ldc)
@@ -141,7 +141,7 @@ void gemm(std::size_t M, std::size_t N, std::size_t K, const strided<T>& A, cons
     }
 }
 
-/// y = A x + β y, with A [M,N]; the numbers of x are `step` apart.
+/// y = A x + β y, with A [M,N]; `step` is the stride of x.
 template <class T>
 void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::size_t step, T beta, T* y)
 {
@@ -152,7 +152,7 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
         for (std::size_t j = 0; j < N; ++j) copy[j] = x[j * step];
         x = copy;
     }
-    if (A.along == 1) {  // a sum for each row, four rows at once
+    if (A.along == 1) {  // one sum per row, four rows at once
         const auto rows = [&](auto count, std::size_t i) {
             vec<T> sum[count] = {};
             each_register<T>(N, [&](std::size_t j, std::size_t some) {
@@ -166,7 +166,7 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
         };
         return in_groups<4>(0, M, rows);
     }
-    // Rows of Aᵀ, times a number each.
+    // Rows of Aᵀ, each times an element of x.
     if (beta == T(0)) {
         std::fill_n(y, M, T(0));
     } else if (beta != T(1)) {

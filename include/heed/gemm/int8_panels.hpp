@@ -16,7 +16,7 @@
 #include <heed/gemm/panels.hpp>
 #include <heed/simd/simd.hpp>
 
-// Instructions that multiply bytes and add four products to an integer of 32 bits. HEED_INT8_PORTABLE leaves them out.
+// Instructions that multiply bytes and add four products to a 32-bit integer. HEED_INT8_PORTABLE disables them.
 #if !defined(HEED_SIMD_PORTABLE) && !defined(HEED_INT8_PORTABLE)
 #if defined(HEED_SIMD_AVX512) && defined(__AVX512VNNI__)
 #define HEED_INT8_AVX512
@@ -25,22 +25,22 @@
 #endif
 #endif
 
-/// Products with a matrix of 8 bits.
+/// Products with an 8-bit matrix.
 ///
 ///     W[k,n] ≈ s_n w[k,n],  x[r,k] ≈ f_r q[r,k]          w, q integers from -127 to 127
 ///     s_n = max_k |W[k,n]| / 127,  f_r = max_k |x[r,k]| / 127
 ///     (x W)[r,n] ≈ f_r s_n Σ_k q[r,k] w[k,n]
 ///
-/// Weights have one scale per column, activations one per row, taken when they come (Jacob et al. 2018, with zero
-/// points of 0; scales per output as in Krishnamoorthi 2018). Sums are exact integers of 32 bits, so every width of
-/// registers computes the same ones. The instructions multiply unsigned by signed bytes: activations are stored as q +
-/// 128, and sums begin with -128 Σ_k w[k,n].
+/// Weights have one scale per column, activations one per row, computed at run time (Jacob et al. 2018, with zero
+/// points of 0; scales per output as in Krishnamoorthi 2018). Sums are exact 32-bit integers, so the result is the same
+/// for every register width. The instructions multiply unsigned by signed bytes: activations are stored as q + 128, and
+/// sums start at -128 Σ_k w[k,n].
 namespace heed::inline HEED_TARGET::kernels {
 
 class int8_panels;
 
-/// Whether the compiler's target, or the processor with heed::compiled, multiplies bytes faster than floats: AVX-512
-/// VNNI or AVX-VNNI. Elsewhere the same integers are computed, but slowly.
+/// Does the compiler's target, or with heed::compiled the processor, multiply bytes faster than floats (AVX-512 VNNI or
+/// AVX-VNNI)? Other targets compute the same integers, but slowly.
 template <class T = float>
 bool int8_is_fast()
 {
@@ -51,7 +51,7 @@ bool int8_is_fast()
 #endif
 }
 
-/// Lays out W [K,N], whose rows are `stride` apart. `scales`: see int8_panels::pack.
+/// Packs W [K,N] with row stride `stride`. `scales`: see int8_panels::pack.
 template <class T>
 void pack_int8_panels(int8_panels& to, std::size_t K, std::size_t N, const T* W, std::size_t stride, const T* scales);
 
@@ -92,11 +92,11 @@ HEED_SIMD_INLINE simd::mask<float> rounded(simd::vec<float> x, simd::vec<float> 
     return simd::bits_of(simd::as_written(simd::as_written(x * f) + round)) - simd::bits_of(round);
 }
 
-/// The greatest |x[i]|; NaN or infinite if any x[i] is.
+/// The maximum |x[i]|; NaN or infinite if any x[i] is.
 inline float greatest_magnitude(std::size_t n, const float* x)
 {
     using namespace simd;
-    // Magnitudes are ordered as their bits are, and NaN is above all.
+    // The bits of magnitudes have the order of the magnitudes, with NaN above all.
     mask<float> top{};
     each_register<float>(n, [&](std::size_t i, std::size_t count) {
         const mask<float> bits = bits_of(load_first(x + i, count)) & 0x7fffffff;
@@ -109,10 +109,10 @@ inline float greatest_magnitude(std::size_t n, const float* x)
     return greatest;
 }
 
-/// 127 / greatest, or 0 where numbers are all 0, or so small that their quotients would overflow, or not finite.
+/// 127 / greatest, or 0 where all numbers are 0, or so small that their quotients would overflow, or not finite.
 inline float steps_per_unit(float greatest) { return greatest > 1e-30f && greatest < 1e30f ? 127.0f / greatest : 0.0f; }
 
-/// The scale f of numbers up to `greatest`: 0 where steps_per_unit is, but NaN for numbers that are not finite or too
+/// The scale f of numbers up to `greatest`: 0 where steps_per_unit is 0, but NaN for numbers that are not finite or too
 /// large, so that every product with them is NaN.
 inline float scale_of(float greatest)
 {
@@ -129,7 +129,7 @@ struct int8_rows {
     std::size_t stride;         // a multiple of 4, at least K
 };
 
-/// One row x [K] in 8 bits: bytes [stride], those from K on are 128. Returns the scale.
+/// Quantizes a row x [K] to 8 bits: bytes [stride], where those from K on are 128. Returns the scale.
 inline float to_int8(std::size_t K, const float* x, std::uint8_t* bytes, std::size_t stride)
 {
     using namespace simd;
@@ -150,26 +150,26 @@ inline float to_int8(std::size_t K, const float* x, std::uint8_t* bytes, std::si
     return detail::scale_of(greatest);
 }
 
-/// W [K,N] in 8 bits, laid out in panels as kernels::panels are: [N/width][K/4][width][4], zeros past the last row and
+/// W [K,N] in 8 bits, packed in panels like kernels::panels: [N/width][K/4][width][4], zeros past the last row and
 /// column.
 class int8_panels : public products_by_panels<int8_panels, float> {
 public:
-    static constexpr std::size_t longest = std::size_t{1} << 16;  // K beyond which sums could overflow
+    static constexpr std::size_t longest = std::size_t{1} << 16;  // maximum K, beyond which sums could overflow
 
     using operand = int8_rows;
 
-    /// W's rows are `stride` apart. `scales` [N]: of a matrix of which W is some rows; without them, W's own. Throws
+    /// W has row stride `stride`. `scales` [N]: those of the matrix that W is a slice of; without them, W's own. Throws
     /// heed::error if W has more than 65536 rows.
     void pack(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales = nullptr)
     {
         pack_int8_panels(*this, K, N, W, stride, scales);
     }
 
-    /// The same, by code for this target.
+    /// pack, with code for this target.
     void pack_here(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales)
     {
         if (K > longest)
-            throw error("int8: a matrix of " + std::to_string(K) + " rows; sums of 32 bits are exact up to " +
+            throw error("int8: a matrix of " + std::to_string(K) + " rows; 32-bit sums are exact up to " +
                         std::to_string(longest));
         begin(K, N);
         scales_.assign(count() * width, 0.0f);
@@ -186,7 +186,7 @@ public:
                      });
     }
 
-    /// s [N] of W [K,N], whose rows are `stride` apart.
+    /// s [N] of W [K,N] with row stride `stride`.
     static void column_scales(std::size_t K, std::size_t N, const float* W, std::size_t stride, float* s)
     {
         using namespace simd;
@@ -201,7 +201,7 @@ public:
         });
     }
 
-    /// Rows x [R,K], `stride` apart, as products read them.
+    /// Rows x [R,K] with row stride `stride`, as an operand of products.
     operand read(std::size_t rows, const float* x, std::size_t stride, scratch& here) const
     {
         const std::size_t wide = 4 * quads();
@@ -215,7 +215,7 @@ public:
     void times(std::size_t p, const operand& x, std::size_t first, float* out) const
     {
         using namespace simd;
-        mask<float> sum[R][registers];  // local: g++ 12 writes an array that it was given in every step
+        mask<float> sum[R][registers];  // local: g++ 12 writes an array parameter in every step
         unrolled<registers>([&](auto c) {
             const mask<float> begin = load_integers(offsets_.data() + p * width + c * lanes<float>);
             unrolled<R>([&](auto r) { sum[r][c] = begin; });
@@ -259,13 +259,13 @@ private:
         float factor[width];
         for (std::size_t c = 0; c < columns; ++c) {
             const float s = scales_[p * width + c];
-            factor[c] = s > 0 ? 1.0f / s : 0.0f;  // not of NaN
+            factor[c] = s > 0 ? 1.0f / s : 0.0f;  // 0 for NaN
         }
         for (std::size_t k = 0; k < K_; ++k) {
             const float* const row = W + k * stride + p * width;
             std::int8_t* const at = to + k / 4 * 4 * width + k % 4;
             for (std::size_t c = 0; c < columns; ++c) {
-                // max, since the scale may be of a file; the cast to integers of what is no finite number is undefined
+                // max, since the scale may come from a file; casting a non-finite number to an integer is undefined
                 const float x = factor[c] > 0 ? row[c] * factor[c] : 0.0f;
                 const float within = std::max(-127.0f, std::min(127.0f, x));
                 const auto w =

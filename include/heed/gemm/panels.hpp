@@ -15,7 +15,7 @@
 #include <heed/gemm/gemm_kernel.hpp>
 #include <heed/simd/simd.hpp>
 
-/// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.
+/// A matrix that is packed once for many products with few rows each, such as a decoder's weights in each step.
 namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
@@ -39,11 +39,11 @@ class panels;
 template <class T>
 std::size_t panel_width();
 
-/// Lays out W [K,N], whose rows are `stride` apart.
+/// Packs W [K,N] with row stride `stride`.
 template <class T>
 void pack_panels(panels<T>& to, std::size_t K, std::size_t N, const T* W, std::size_t stride);
 
-/// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart. W: panels or int8_panels.
+/// y = x W, or y += x W: x [rows,K] with row stride `x_stride`, y [rows,N] with `y_stride`. W: panels or int8_panels.
 template <class Panels, class T>
 void multiply_by_panels(const Panels& W, std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride,
                         bool add);
@@ -56,8 +56,8 @@ void multiply_by_panels(const Panels& W, std::size_t rows, const T* x, std::size
 // clang-format on
 HEED_COMPILED_KERNELS(HEED_KERNELS_OF_PANELS)
 
-/// Products with a matrix W [K,N] in panels of some columns, whatever their numbers are. `Panels` has `read`, which
-/// makes an operand of rows x, and `times<R>(p, operand, first, out)`, for R rows of it: out[r][·] = x_(first + r) W_p.
+/// Products with a matrix W [K,N] in panels of columns, of any element type. `Panels` has `read`, which makes an
+/// operand of rows x, and `times<R>(p, operand, first, out)`, for R of its rows: out[r][·] = x_(first + r) W_p.
 template <class Panels, class T>
 class products_by_panels {
 public:
@@ -67,13 +67,13 @@ public:
     std::size_t columns_of_panels() const { return count() * panel_width<T>(); }  // at least columns()
     bool empty() const { return K_ == 0 || N_ == 0; }
 
-    /// Throws heed::error unless they were laid out by code for the same target as this function's, which reads other
-    /// panels.
+    /// Throws heed::error if the panels were packed by code for another target than this function's, which has a
+    /// different layout.
     void require_same_target() const
     {
         if (target_ == HEED_TARGET_NAME) [[likely]]
             return;
-        throw error("panels: laid out by code for heed::" + std::string(target_) +
+        throw error("panels: packed by code for heed::" + std::string(target_) +
                     ", multiplied by code for heed::" + HEED_TARGET_NAME + "; compile both files with the same flags");
     }
 
@@ -90,14 +90,14 @@ public:
         multiply_by_panels(self(), rows, x, x_stride, y, y_stride, add);
     }
 
-    /// The same, by code for this target.
+    /// multiply, with code for this target.
     void multiply_here(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
     {
         require_same_target();
         scratch here;
         const auto operand = self().read(rows, x, x_stride, here);
         const std::size_t blocks = (rows + most_rows - 1) / most_rows;
-        // Few rows: threads share the panels. Many: they share the rows, so that each reads its own.
+        // Few rows: each thread reads some panels. Many: each thread reads some rows.
         const bool by_panel = blocks < 2 * threads();
         parallel_for(by_panel ? count() : blocks,
                      (std::size_t{1} << 18) / (K_ * width * (by_panel ? rows : N_ / width + 1) + 1) + 1,
@@ -126,11 +126,12 @@ public:
     }
 
 protected:
-    static constexpr std::size_t registers = own::detail::registers;  // of a row of a panel
+    static constexpr std::size_t registers = own::detail::registers;  // per row of a panel
     static constexpr std::size_t width = own::detail::width<T>;
-    static constexpr std::size_t most_rows = own::detail::most_rows;  // rows of one product: their sums fill registers
+    static constexpr std::size_t most_rows =
+        own::detail::most_rows;  // rows of one product: their sums fill the registers
 
-    /// This has K rows and N columns, and this target's code lays it out.
+    /// Sets the size to K rows and N columns, packed by this target's code.
     void begin(std::size_t K, std::size_t N)
     {
         K_ = K;
@@ -152,10 +153,10 @@ class panels : public products_by_panels<panels<T>, T> {
     using products_by_panels<panels<T>, T>::registers, products_by_panels<panels<T>, T>::width;
 
 public:
-    /// W's rows are `stride` apart.
+    /// W has row stride `stride`.
     void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride) { pack_panels(*this, K, N, W, stride); }
 
-    /// The same, by code for this target.
+    /// pack, with code for this target.
     void pack_here(std::size_t K, std::size_t N, const T* W, std::size_t stride)
     {
         this->begin(K, N);
@@ -169,7 +170,7 @@ public:
                      });
     }
 
-    /// Rows x [R,K], `stride` apart, as products read them.
+    /// Rows x [R,K] with row stride `stride`, as an operand of products.
     struct operand {
         const T* x;
         std::size_t stride;

@@ -16,20 +16,20 @@
 #include <heed/gemm/panels.hpp>
 #include <heed/gemm/weights.hpp>
 
-/// Weights laid out in the numbers that a search has chosen: those of the model, or 8 bits.
+/// Weights packed in the number format that a search has chosen: the model's, or 8 bits.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// The numbers that products with weights are computed in.
+/// The number format of products with weights.
 enum class weight_numbers {
-    full,  ///< those of the model
-    int8,  ///< 8 bits, see int8_panels.hpp: for models of floats
+    full,  ///< the model's
+    int8,  ///< 8 bits, see int8_panels.hpp; requires a model of floats
 };
 
 /// A matrix in panels of T, or of 8 bits.
 template <class T>
 class weight_panels {
 public:
-    /// W's rows are `stride` apart.
+    /// W has row stride `stride`.
     void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride, weight_numbers as = weight_numbers::full)
     {
         int8_ = {};
@@ -37,12 +37,12 @@ public:
         if constexpr (std::is_same_v<T, float>) {
             if (as == weight_numbers::int8) return int8_.pack(K, N, W, stride);
         } else if (as == weight_numbers::int8) {
-            throw error("int8: weights of 8 bits are for models of float");
+            throw error("int8: 8-bit weights require a model of float");
         }
         full_.pack(K, N, W, stride);
     }
 
-    /// f(panels) with the panels that there are.
+    /// f(panels) with the panels in use.
     template <class F>
     void with(F&& f) const
     {
@@ -58,7 +58,7 @@ public:
     std::size_t columns() const { return is_int8() ? int8_.columns() : full_.columns(); }
     std::size_t columns_of_panels() const { return is_int8() ? int8_.columns_of_panels() : full_.columns_of_panels(); }
 
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    /// y = x W, or y += x W: x [rows,K] with row stride `x_stride`, y [rows,N] with `y_stride`.
     void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
     {
         with([&](const auto& W) { W.multiply(rows, x, x_stride, y, y_stride, add); });
@@ -69,14 +69,14 @@ private:
     int8_panels int8_;
 };
 
-/// The matrices of a model in 8 bits, found by the memory of their floats, and laid out when the first product needs
-/// them. The model must stay where it is, and unchanged.
+/// The matrices of a model in 8 bits, identified by the address of their floats, and packed when a product first needs
+/// them. The model must not be moved or changed.
 class int8_weights : public quantized_weights {
 public:
     /// W [K,N], contiguous.
     void add(const float* W, std::size_t K, std::size_t N) { matrices_.push_back({W, K, N}); }
 
-    /// W [K,N], or the rows of a matrix [·,N] that begin at W; null if they are none of these.
+    /// W [K,N], or the rows of a matrix [·,N] that start at W; null if W is not in the model.
     const int8_panels* find(const float* W, std::size_t K, std::size_t N) const
     {
         {
@@ -91,7 +91,8 @@ public:
         if (whole == matrices_.end() || K > int8_panels::longest) return nullptr;
         const std::unique_lock writing(mutex_);
         std::unique_ptr<int8_panels>& made = panels_[W];
-        if (made && (made->rows() != K || made->columns() != N)) return nullptr;  // other rows from here on are in use
+        if (made && (made->rows() != K || made->columns() != N))
+            return nullptr;  // other rows that start here are in use
         if (!made) {
             std::vector<float> scales(N);
             int8_panels::column_scales(whole->K, N, whole->W, N, scales.data());
@@ -101,7 +102,7 @@ public:
         return made.get();
     }
 
-    /// How many have been laid out by now.
+    /// The number of matrices packed so far.
     std::size_t laid_out() const
     {
         const std::shared_lock reading(mutex_);

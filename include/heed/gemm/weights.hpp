@@ -6,7 +6,7 @@
 
 #include <heed/gemm/blas.hpp>
 
-/// Products with the weights of a model, in the model's numbers or in fewer bits.
+/// Products with the weights of a model, in the model's number format or in fewer bits.
 namespace heed::inline HEED_TARGET::kernels {
 
 /// Weights of a model of floats in fewer bits, for the products of the threads that use them.
@@ -14,12 +14,12 @@ class quantized_weights {
 public:
     virtual ~quantized_weights() = default;
 
-    /// y = x W, or y += x W with `add`, as in times_weights. Returns false, and leaves y alone, if W is not among these
-    /// weights.
+    /// y = x W, or y += x W with `add`, as in times_weights. Returns false, and leaves y unchanged, if these weights do
+    /// not contain W.
     virtual bool multiply(std::size_t rows, std::size_t N, std::size_t K, const float* x, const float* W, bool add,
                           float* y) const = 0;
 
-    /// While one of these lives, this thread multiplies by the given weights; null: by those of the model.
+    /// While an object of this class exists, this thread multiplies by the given weights; null: by the model's.
     class in_use {
     public:
         explicit in_use(const quantized_weights* these) : before_(current) { current = these; }
@@ -38,7 +38,7 @@ private:
 };
 
 /// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
-/// consecutive rows of a matrix of weights. Where the thread uses `quantized_weights` that contain W, these multiply.
+/// consecutive rows of a matrix of weights. If the thread uses `quantized_weights` that contain W, these multiply.
 template <class T>
 void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
 {

@@ -16,8 +16,8 @@
 /// Differences of pairs of heads.
 namespace heed::inline HEED_TARGET::per_head {
 
-/// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
-/// normalized alone (differential attention).
+/// Heads in pairs that share values: the second head of each pair is subtracted from the first, and each difference is
+/// normalized separately (differential attention).
 ///
 ///     head_h = (softmax(Q1 K1ᵀ / √d) − λ softmax(Q2 K2ᵀ / √d)) V
 ///     λ = exp(λ_q1 · λ_k1) − exp(λ_q2 · λ_k2) + λ_init
@@ -26,13 +26,13 @@ namespace heed::inline HEED_TARGET::per_head {
 ///     const per_head::differential subtract{q1, k1, q2, k2, gain, 0.8};
 ///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, subtract};
 ///
-/// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V: both are contexts of ordinary heads, in any of their
-/// kernels. W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of width V,
-/// and W_O has n·V rows. The norm is the root mean square of each head, with one gain [V] for all; as in the authors'
-/// program it has no mean, ε = 1e-5, and comes before 1 − λ_init. All heads have one λ. The paper's V is 2d; its gain
-/// begins as 1, and the vectors of λ are drawn from N(0, 0.1²).
+/// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V: both are contexts of ordinary heads, computed by their
+/// usual kernels. W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
+/// width V, and W_O has n·V rows. The norm is the root mean square of each head, with one gain [V] for all heads; as in
+/// the authors' program it subtracts no mean, ε = 1e-5, and it precedes the factor 1 − λ_init. All heads share one λ.
+/// The paper's V is 2d; it initializes the gain to 1 and draws the vectors of λ from N(0, 0.1²).
 ///
-/// `step` returns the weights of all 2n heads; `weights(of_heads)` are their differences.
+/// `step` returns the weights of all 2n heads; `weights(of_heads)` returns their differences.
 template <class Vector>
 struct differential {
     Vector lambda_q1, lambda_k1, lambda_q2, lambda_k2;  // [d]
@@ -47,7 +47,7 @@ struct differential {
         auto shape = shape_of(contexts);
         const std::size_t V = shape_of(gain)[0];
         if (V == 0 || shape.back() % (2 * V) != 0) {
-            throw shape_error("per_head::differential: pairs of heads of " + std::to_string(V) + " numbers in " +
+            throw shape_error("per_head::differential: pairs of heads of width " + std::to_string(V) + " in " +
                               shape_text(shape) + "; the last axis must be a multiple of twice the gain's size");
         }
         shape.back() /= 2;
@@ -61,7 +61,7 @@ struct differential {
         return ops::add(ops::subtract(one, two), constant_like(one, shape_of_rank<0>{}, lambda_init));
     }
 
-    /// The weights with which each pair of heads reads its values: of [B,2n,T], the differences [B,n,T].
+    /// The weights of each pair of heads on its values: from [B,2n,T], the differences [B,n,T].
     auto weights(const tensor auto& of_heads) const
     {
         const auto [B, n, T] = shape_of(of_heads);
@@ -83,7 +83,7 @@ struct differential {
     }
 
 private:
-    /// x_{2h} − λ x_{2h+1} of so many pairs of parts of `width` numbers: [pairs,width].
+    /// x_{2h} − λ x_{2h+1} for `pairs` pairs of vectors of size `width`: [pairs,width].
     auto differences(const tensor auto& x, std::size_t pairs, std::size_t width) const
     {
         const auto both = ops::reshaped(x, shape_of_rank<3>{pairs, 2, width});

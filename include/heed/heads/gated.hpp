@@ -17,14 +17,14 @@ namespace heed::inline HEED_TARGET::per_head {
 ///     Y' = Y ⊙ σ(X W),  O = Y' W_O            Qiu et al. 2025 ("Gated Attention for Large Language Models")
 ///
 /// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
-/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper;
-/// with one, `gated{W, b}`, the gate is σ(X W + b).
+/// (headwise). X is the input query of the multi_head, before W_Q. No bias, as in the paper; `gated{W, b}` adds one:
+/// σ(X W + b).
 ///
 ///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
 template <class Matrix, class Bias = no_bias>
 struct gated {
     Matrix W;                         // [Q,n·V] or [Q,n]
-    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], if there is one
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], optional
 
     static constexpr std::size_t heads_per_value = 1;
 

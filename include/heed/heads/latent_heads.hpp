@@ -26,13 +26,13 @@
 
 namespace heed::inline HEED_TARGET {
 
-/// What latent heads keep of a batch.
+/// The memory of latent heads for a batch.
 template <class Latent, class Mask = no_mask>
 struct latent_memory {
-    Latent latent;  // [B,T,C+R]: c_j, and the key's part that is turned with its position
+    Latent latent;  // [B,T,C+R]: c_j, and the rotated part of the key
     lengths real;
     HEED_NO_UNIQUE_ADDRESS Mask mask{};
-    std::size_t dropped = 0;  // how many older positions it had
+    std::size_t dropped = 0;  // the number of older positions that were dropped
 
     std::size_t batch() const { return shape_of(latent)[0]; }
     std::size_t positions() const { return shape_of(latent)[1]; }  // T
@@ -40,10 +40,10 @@ struct latent_memory {
     /// The number of the next position: see heed::memory.
     std::size_t next_position() const { return dropped + positions(); }
 
-    /// The memory of these rows, in this order, any number of times each. Copies what is kept, unless it grows.
+    /// The memory of these rows, in this order; rows may repeat. Copies the latent vectors, except in a KV cache.
     latent_memory rows(std::span<const std::size_t> which) const
     {
-        static_assert(std::is_same_v<Mask, no_mask>, "heed: latent_memory::rows: a memory with a mask of its own");
+        static_assert(std::is_same_v<Mask, no_mask>, "heed: latent_memory::rows: not for a memory with a mask");
         return {ops::rows_of(latent, which), real.rows({which.begin(), which.end()}), mask, dropped};
     }
 
@@ -62,7 +62,7 @@ struct latent_memory {
     }
 };
 
-/// The memory with room behind its last positions: see attention/memory.hpp. Its rows are equally long.
+/// The memory as a KV cache, with room for more positions: see attention/memory.hpp. Its rows have equal lengths.
 template <plain_tensor Latent>
     requires(!is_cache<Latent>)
 auto with_cache(const latent_memory<Latent>& from)
@@ -78,18 +78,18 @@ auto gathered(const latent_memory<cache_tensor<T>>& from)
     return latent_memory<array<T, 3>>{gathered(from.latent), from.real, no_mask{}, from.dropped};
 }
 
-/// How latent heads answer many queries: with keys and values of each head, or with W_UK absorbed into the queries.
-/// The result is the same, but for rounding.
+/// How latent heads compute many queries: with keys and values of each head, or with W_UK absorbed into the queries.
+/// The result is the same, except for rounding.
 enum class latent_form { cheaper, expanded, absorbed };
 
-/// c_j as it is made.
+/// Leaves c_j unchanged.
 struct no_latent_norm {
     auto operator()(tensor auto latent) const { return latent; }
 
     static auto parameters(auto&, auto&&) { return no_latent_norm{}; }
 };
 
-/// c_j divided by the root mean square of its numbers, and multiplied by a gain for each.
+/// c_j divided by its root mean square, times a gain for each dimension.
 template <class Vector>
 struct latent_norm {
     Vector gain;  // [C]
@@ -105,26 +105,26 @@ struct latent_norm {
 template <class Vector>
 latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 
-/// Heads whose keys and values are made of one small vector for each position, which is all that a memory keeps
+/// Heads with keys and values projected from one small latent vector per position; the memory stores only that vector
 /// (multi-head latent attention, MLA).
 ///
-///     c_j = x_j W_DKV,  k_j^R = R_j(x_j W_KR)                         kept: C + R numbers, for all heads together
+///     c_j = x_j W_DKV,  k_j^R = R_j(x_j W_KR)                         stored: C + R numbers, shared by all heads
 ///     k_{j,h} = [W_UK^h c_j; k_j^R],  v_{j,h} = W_UV^h c_j
 ///     q_{i,h} = [x_i W_Q^h; R_i(x_i W_QR^h)]
 ///     o_{i,h} = Σ_j softmax_j(q_{i,h} · k_{j,h} / √(K + R)) v_{j,h},  u_i = [o_{i,1}; …; o_{i,n}] W_O
 ///                                             DeepSeek-AI 2024 ("DeepSeek-V2"), eq. 9-19
 ///
-/// One query expands nothing: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j. So a step
-/// costs 2·T·(C + R) for each head, and all heads read each position once. Many queries take whichever form is cheaper
-/// (`form`), head by head, in tiles where those pay.
+/// A single query expands no keys or values: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j.
+/// So a step costs 2·T·(C + R) for each head, and all heads read each position once. Many queries use the cheaper form
+/// (`form`), one head at a time, in tiles where these are faster.
 ///
 ///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
 ///
-/// R_p turns by position (score::rotary); `extend` continues with the next. The normalizer reads one row of scores
-/// alone (`rowwise`). Deviation: queries are not compressed; where they are, ask with the compressed and normalized
-/// ones, and W_Q is the paper's W_UQ. The equations have no norm of c_j; the models, and the authors' program, do
-/// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
-/// also has a greater scale than 1/√(K + R): put its factor into W_Q and W_QR.
+/// R_p rotates by position (score::rotary); `extend` continues with the next position. The normalizer must be
+/// `rowwise`: it reads a single row of scores. Deviation: queries are not compressed; if yours are, pass the compressed
+/// and normalized queries, and the paper's W_UQ as W_Q. The equations have no norm of c_j; the models, and the authors'
+/// program, do (§3.1.2): give `latent_norm{gain}` as the last member. A model with a context extended after training
+/// (YaRN) also has a larger scale than 1/√(K + R): multiply W_Q and W_QR by its factor.
 template <class Matrix, class Normalize = normalize::softmax, class Norm = no_latent_norm>
 struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     std::size_t heads = 1;  // n
@@ -132,13 +132,13 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     Matrix W_QR;            // [Q,n·R]
     Matrix W_DKV;           // [D,C]
     Matrix W_KR;            // [D,R]
-    Matrix W_UK;            // [n·K,C]: each head's W_UK^h below the one before, as the paper has it
-    Matrix W_UV;            // [n·C,V]: each head's W_UV^h, transposed, below the one before
+    Matrix W_UK;            // [n·K,C]: the W_UK^h of all heads, stacked, as in the paper
+    Matrix W_UV;            // [n·C,V]: the transposed W_UV^h of all heads, stacked
     Matrix W_O;             // [n·V,O]
     Normalize normalize{};
     ops::rotation how{};
     latent_form form = latent_form::cheaper;
-    HEED_NO_UNIQUE_ADDRESS Norm norm{};  // of c_j, without the part that is turned
+    HEED_NO_UNIQUE_ADDRESS Norm norm{};  // of c_j, without the rotated part
 
     latent_heads() = default;
     latent_heads(std::size_t n, Matrix q, Matrix q_turned, Matrix down, Matrix k_turned, Matrix up_k, Matrix up_v,
@@ -158,13 +158,13 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
           norm(std::move(of_latent))
     {}
 
-    /// What is kept of annotations [B,T,D], and of lengths or a mask as for attention::on.
+    /// The latent vectors of annotations [B,T,D], with lengths or a mask as for attention::on.
     auto memory_of(const tensor auto& annotations, const detail::source_limit auto&... limit) const
     {
         return memory_from(0, annotations, limit...);
     }
 
-    /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
+    /// The memory with more annotations [B,t,D] appended: see attention::extend.
     template <class Latent>
     auto extend(const latent_memory<Latent>& memory, const tensor auto& annotations) const
     {
@@ -179,7 +179,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     /// The state before the first step: the number of the next query.
     auto start(const auto&) const { return attention_state<no_state>{}; }
 
-    /// One query [B,Q]: its context [B,O], the weights of every head [B,n,T], and the state for the next.
+    /// One query [B,Q]: its context [B,O], the weights of each head [B,n,T], and the next state.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
@@ -189,8 +189,8 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
             detail::side_by_side(queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, true));  // [B,n,C+R]
         static_assert(std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> ||
                           std::is_convertible_v<const Mask&, boolean_mask_view<2>>,
-                      "heed: latent_heads::step takes lengths or a boolean_mask [B,T]; causal{} and other functions of "
-                      "an index are for many queries");
+                      "heed: latent_heads::step takes lengths or a boolean_mask [B,T]; causal{} and predicate masks "
+                      "are for many queries");
         auto [weights, sums] =
             summed(memory, asked, state,
                    detail::mask_for(mask, {state.step, 1, memory.batch(), 1, memory.positions(), true}, memory.real));
@@ -199,7 +199,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
                            state_of_head(state, 0, 1)};
     }
 
-    /// The specification: keys and values of each head, as a multi_head would have them.
+    /// The specification: separate keys and values for each head, as in a multi_head.
     template <class Mask = no_mask>
     auto compose(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
@@ -233,7 +233,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         return sequence_result{ops::linear(ops::concat_heads(contexts), W_O), state_of_head(state, 0, S)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T].
+    /// The weights of many queries, for each head: [B,n,S,T].
     template <class Mask>
     auto all_weights(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
@@ -278,14 +278,15 @@ private:
         return all;
     }
 
-    /// The state as head h's own, after so many more queries.
+    /// The state of head h, `more` queries later.
     static attention_state<no_state> state_of_head(const attention_state<no_state>& state, std::size_t h,
                                                    std::size_t more = 0)
     {
         return {{}, state.step + more, {}, h};
     }
 
-    /// The state, where it is one of latent heads: it only counts queries. Throws unless the memory fits.
+    /// The state, if its type is that of latent heads, which only count queries. Throws shape_error unless the memory
+    /// fits.
     template <class State>
     decltype(auto) checked(const auto& memory, const State& state) const
     {
@@ -295,23 +296,25 @@ private:
         check_matrices();
         const std::size_t must = shape_of(W_DKV)[1] + shape_of(W_KR)[1];
         if (const std::size_t is = shape_of(memory.latent)[2]; is != must) {
-            throw shape_error("latent_heads: the memory keeps " + std::to_string(is) + " numbers for each position " +
-                              "but must keep C + R = " + std::to_string(must) + "; take the one that this made");
+            throw shape_error("latent_heads: the memory has " + std::to_string(is) + " numbers for each position " +
+                              "but must have C + R = " + std::to_string(must) +
+                              "; use the memory that this mechanism made");
         }
         return detail::meant_unless<counts, attention_state<no_state>>(state);
     }
 
-    /// The attention of one head, over keys of either form.
+    /// The attention of one head, over the keys of either form.
     auto asking() const
     {
         static_assert(rowwise<Normalize>,
-                      "heed: latent_heads: the normalizer must read one row of scores alone (rowwise)");
+                      "heed: latent_heads: the normalizer must be rowwise: it must read one row of scores only");
         const std::size_t width = (shape_of(W_Q)[1] + shape_of(W_QR)[1]) / heads;
         return attention{score::scaled_dot{1 / std::sqrt(static_cast<double>(width))}, normalize,
                          combine::weighted_sum{}};
     }
 
-    /// The weights of each row's queries `asked` [B,n,C+R], and the sums of what is kept with them: [B,n,T], [B,n,C+R].
+    /// The weights of each row's queries `asked` [B,n,C+R], and the weighted sums of the latent vectors: [B,n,T],
+    /// [B,n,C+R].
     template <class Memory, class Mask>
     auto summed(const Memory& memory, const auto& asked, const attention_state<no_state>& state, const Mask& mask) const
     {
@@ -320,7 +323,7 @@ private:
         auto sums = ops::bmm(ops::reshaped(weights, shape_of_rank<2>{B * heads, T}), memory.latent);
         return std::pair{std::move(weights), std::move(sums)};
     }
-    /// Rows that grow have places of their own: one is asked after the other.
+    /// Rows of a KV cache have separate storage and are computed one after the other.
     template <class T, class Mask>
     auto summed(const latent_memory<cache_tensor<T>>& memory, const auto& asked, const attention_state<no_state>& state,
                 const Mask& mask) const
@@ -340,7 +343,7 @@ private:
         return std::pair{std::move(weights), std::move(sums)};
     }
 
-    /// The memory in one piece: several rows that grow are copied.
+    /// The memory in contiguous storage: the rows of a KV cache are copied.
     static const auto& in_one_piece(const auto& memory) { return memory; }
     template <class T>
     static auto in_one_piece(const latent_memory<cache_tensor<T>>& memory)
@@ -349,7 +352,7 @@ private:
                                                   memory.dropped};
     }
 
-    /// Is W_UK rather absorbed into S queries than keys and values of T positions expanded?
+    /// Is absorbing W_UK into S queries cheaper than expanding the keys and values of T positions?
     bool absorbs(std::size_t S, std::size_t T) const
     {
         if (form != latent_form::cheaper) return form == latent_form::absorbed;
@@ -364,16 +367,15 @@ private:
         const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1], D = shape_of(W_DKV)[0], n = heads;
         if (n == 0 || shape_of(W_Q)[1] % n != 0) {
             throw shape_error("latent_heads: W_Q " + shape_text(shape_of(W_Q)) + " for " + std::to_string(n) +
-                              " heads; it must have equally many columns for each head");
+                              " heads; the number of heads must divide its columns");
         }
         const char* const name = "latent_heads";
         require_shape(name, "W_QR", shape_of(W_QR), {shape_of(W_Q)[0], n * R}, "W_KR's columns for each head");
-        require_shape(name, "W_KR", shape_of(W_KR), {D, R}, "as many rows as W_DKV");
+        require_shape(name, "W_KR", shape_of(W_KR), {D, R}, "the rows of W_DKV");
         require_shape(name, "W_UK", shape_of(W_UK), {shape_of(W_Q)[1], C},
-                      "a row for each column of W_Q, a column for each of W_DKV");
+                      "one row for each column of W_Q, one column for each column of W_DKV");
         require_shape(name, "W_UV", shape_of(W_UV), {n * C, shape_of(W_UV)[1]}, "C rows for each head");
-        require_shape(name, "W_O", shape_of(W_O), {n * shape_of(W_UV)[1], shape_of(W_O)[1]},
-                      "a row for each head's values");
+        require_shape(name, "W_O", shape_of(W_O), {n * shape_of(W_UV)[1], shape_of(W_O)[1]}, "V rows for each head");
     }
 
     auto memory_from(std::size_t first, const auto& annotations, const auto&... limit) const
@@ -392,7 +394,7 @@ private:
         return memory.dropped == 0 ? lengths() : lengths::full(memory.batch(), memory.dropped);
     }
 
-    /// The memory as an attention reads it whose keys and values are what is kept; nothing is copied.
+    /// The memory with the latent vectors as keys and values; nothing is copied.
     template <class Latent, class Mask>
     static auto shown(const latent_memory<Latent, Mask>& memory)
     {
@@ -401,7 +403,7 @@ private:
         return heed::memory<latent, latent, Mask>{kept, kept, memory.real, memory.mask, false, dropped_of(memory)};
     }
 
-    /// The memory of head h with keys and values of its own.
+    /// The memory of head h with expanded keys and values.
     template <class Latent, class Mask>
     auto expanded(const latent_memory<Latent, Mask>& memory, std::size_t h) const
     {
@@ -421,7 +423,7 @@ private:
         return ops::slice_rows(W, h * rows, (h + 1) * rows);
     }
 
-    /// The value of head h, of a sum of what is kept: [...,C+R] -> [...,V].
+    /// The value of head h, from a weighted sum of latent vectors: [...,C+R] -> [...,V].
     auto value(const tensor auto& sum, std::size_t h) const
     {
         return ops::linear(ops::slice_columns(sum, 0, shape_of(W_DKV)[1]), part_of_head(W_UV, h));

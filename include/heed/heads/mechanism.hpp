@@ -11,13 +11,14 @@
 #include <heed/ops/shape.hpp>
 #include <heed/policy/concepts.hpp>
 
-/// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
+/// The full interface of a mechanism, derived from the few members that it must define: for mechanisms of several heads
+/// or hops, and for your own.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// x W by a matrix of this mechanism, and b if there is one, in a tuple. `name`: what x is to it, "the query", for the
-/// error if it does not fit.
+/// x W for a matrix of this mechanism, plus the bias if the tuple `bias` holds one. `name`: the role of x, for example
+/// "the query", for the error if the shapes do not fit.
 template <class Bias = std::tuple<>>
 auto projection(const auto& mechanism, const char* name, const auto& x, const auto& W, const Bias& bias = {})
 try {
@@ -26,21 +27,21 @@ try {
     rethrow_naming(found, mechanism, {detail::named(name, x)});
 }
 
-/// The query, [B,Q] if R is 2, or queries [B,S,Q], if it is 3, of numbers as these matrices hold.
+/// The query [B,Q] if R is 2, or queries [B,S,Q] if R is 3, in the element type of these matrices.
 template <std::size_t R, class Matrix>
 decltype(auto) query_beside(const Matrix&, const auto& given)
 {
     return query_of_axes<R, typename numbers_in<Matrix>::type>(given);
 }
 
-/// The calls of an attention, as functions of it and of their arguments: for mechanisms of several.
+/// The member functions of an attention, as function objects: for mechanisms of several attentions.
 inline constexpr auto call_step = [](const auto& one, const auto&... in) { return one.step(in...); };
 inline constexpr auto call_compose = [](const auto& one, const auto&... in) { return one.compose(in...); };
 inline constexpr auto call_read = [](const auto& one, const auto&... in) { return one.read(in...); };
 inline constexpr auto call_read_all = [](const auto& one, const auto&... in) { return one.read_all(in...); };
 inline constexpr auto call_weights_of = [](const auto& one, const auto&... in) { return one.weights_of(in...); };
 
-/// f(attention, i) of each, as each_of.
+/// f(attention, i) for each attention, as each_of.
 auto each_with_index(const auto& several, const auto& f)
 {
     return detail::each_of(several, [&](auto i) { return f(detail::nth(several, i), i); });
@@ -60,12 +61,12 @@ auto side_by_side(const auto& weights) { return ops::swap_axes(ops::stack(weight
 ///     all_weights(memory, queries, state, mask)     the weights of many queries; without it, no `weights_of`
 ///     extended(memory, annotations, rest...)        a memory that has grown; without it, no `extend`
 ///
-/// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose` and
-/// `step_into` as well; its own are then called.
+/// and inherits the other calls of `attention`. It may also define `read`, if it can skip the weights, `compose` and
+/// `step_into`; these are then called.
 template <class Self>
 class mechanism {
     friend Self;
-    mechanism() = default;  // a base of nothing else
+    mechanism() = default;  // only mechanisms derive from it
 
     template <class Mine = Self>
     const Mine& self() const
@@ -74,7 +75,7 @@ class mechanism {
     }
 
 public:
-    /// The query-independent part, once per batch; the arguments are those of attention::on.
+    /// The query-independent computation, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const
     {
         return self().memory_of(annotations, rest...);
@@ -86,9 +87,9 @@ public:
     }
     template <class... X>
         requires((detail::no_source<X> || ...))
-    auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // refused in one sentence
+    auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // fails with a single message
 
-    /// The memory with more annotations [B,t,D] behind its own, or with more keys and values: see attention::extend.
+    /// The memory with more annotations [B,t,D] appended, or with more keys and values: see attention::extend.
     template <class Mine = Self>
     auto extend(const auto& memory, const tensor auto&... annotations) const
         -> decltype(self<Mine>().extended(memory, annotations...))
@@ -116,7 +117,7 @@ public:
         return context_result{std::move(answer.context), std::move(answer.state)};
     }
 
-    /// `step` into results that the caller keeps. `state` may be `result.state`.
+    /// `step` into results that the caller owns. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
@@ -124,7 +125,7 @@ public:
         detail::keep_answer(result, self().step(memory, query, state, mask));
     }
 
-    /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], the state running from the first to the last. `mask`:
+    /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O]; the state passes from the first to the last. `mask`:
     /// as for attention.
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
@@ -132,7 +133,7 @@ public:
         return self().read_all(memory, queries, self().start(memory), mask).contexts;
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
+    /// The weights of many queries, for each head: [B,n,S,T], all in memory. For plots and penalties.
     template <class Mask = no_mask, class Mine = Self>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
         -> decltype(self<Mine>().all_weights(memory, queries, self<Mine>().start(memory), mask))
@@ -140,7 +141,7 @@ public:
         return self().all_weights(memory, queries, self().start(memory), mask);
     }
 
-    /// The same from a state of the caller's.
+    /// The weights of many queries, starting from a given state.
     template <class Mask = no_mask, class Mine = Self>
     auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
         -> decltype(self<Mine>().all_weights(memory, queries, state, mask))

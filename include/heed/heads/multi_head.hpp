@@ -23,8 +23,8 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// Does this score, or one that it wraps, make keys of its own from the annotations? Not if heads of its kind
-/// all make the same.
+/// Does this score, or one that it wraps, prepare its own keys from the annotations? Not if all heads of its type
+/// prepare the same keys.
 template <class Score>
 consteval bool prepares_keys()
 {
@@ -36,7 +36,7 @@ consteval bool prepares_keys()
     }
 }
 
-/// May heads share keys? Not if each prepares its own, nor if they are of different kinds.
+/// May heads share keys? Not if each prepares its own, nor if they have different types.
 constexpr bool may_share_keys(const auto&) { return false; }
 template <class Head>
 constexpr bool may_share_keys(const std::vector<Head>&)
@@ -48,13 +48,13 @@ constexpr bool may_share_keys(const std::vector<Head>&)
 
 namespace per_head {
 
-/// What a multi_head does with the contexts of its heads before W_O: nothing, they only stand side by side.
+/// The default of multi_head: the contexts of its heads are concatenated, and multiplied by W_O unchanged.
 ///
 ///     Concat(head_1, …, head_n)               Vaswani et al. 2017, section 3.2.2
 ///
-/// Such a policy gets the contexts, [B,n·V] of one query or [B,S,n·V] of many, and the query as the multi_head got it;
-/// W_O multiplies what it returns. `heads_per_value`: so many heads in a row read the same values, so that W_V has
-/// columns for n / heads_per_value of them.
+/// Such a policy gets the contexts, [B,n·V] of one query or [B,S,n·V] of many, and the input query of the multi_head;
+/// W_O multiplies its result. `heads_per_value` consecutive heads read the same values, so that W_V has columns for n /
+/// heads_per_value heads.
 struct identity {
     static constexpr std::size_t heads_per_value = 1;
 
@@ -75,13 +75,13 @@ struct no_biases {
     static auto parameters(auto&, auto&&) { return no_biases{}; }
 };
 
-/// The projections of multi_head (query, key, value, output) with a bias each, as many Transformers have them:
+/// The projections of multi_head (query, key, value, output) with a bias each, as in many Transformers:
 ///
 ///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
 template <class Vector>
 struct biases {
     Vector b_Q;  // [n·K]
-    Vector b_K;  // [n·K], or [G·K] for heads that share
+    Vector b_K;  // [n·K], or [G·K] for shared keys
     Vector b_V;  // [n·V], or [G·V]
     Vector b_O;  // [O]
 
@@ -99,7 +99,7 @@ struct biases {
 template <class Vector, class Vector2, class Vector3, class Vector4>
 biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2, Vector3, Vector4>>;
 
-/// Several attentions at once, each in a space of its own, over any score and any normalizer.
+/// Several attentions in parallel, each in its own subspace, over any score and any normalizer.
 ///
 ///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)
 ///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O       Vaswani et al. 2017, section 3.2.2
@@ -107,23 +107,23 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 ///     multi_head attend{std::vector(8, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
 ///                       W_Q, W_K, W_V, W_O};
 ///
-/// The heads' matrices stand side by side in one, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. Heads may share
-/// keys and values (grouped-query attention, Ainslie et al. 2023; one for all: Shazeer 2019): with W_K and W_V for G
-/// heads only, G a divisor of n, each of these serves n / G heads in a row. The heads are a std::vector of one kind
-/// (each with parameters of its own, for example an additive score's), or a std::tuple of different kinds: one local,
-/// one temporal. Their queries and annotations are the projected ones.
+/// The heads' matrices are concatenated, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. Heads may share keys and
+/// values (grouped-query attention, Ainslie et al. 2023; one for all: Shazeer 2019): if W_K and W_V have columns for
+/// only G heads, where G divides n, n / G consecutive heads share each. The heads are a std::vector of one type (each
+/// with its own parameters, for example those of an additive score), or a std::tuple of different types: for example
+/// one local, one temporal. Their queries and annotations are the projected ones.
 ///
-/// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
+/// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], not their mean;
 /// `ops::step_of(weights, i)` are head i's [B,T]. In a state_and_word the state is projected, and every head gets the
 /// word. Masks and functions of scores read the number of their head, `score_index::head`.
 ///
-/// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
-/// `biases`, belongs to the four projections.
+/// A sixth argument may transform the concatenated contexts before W_O: per_head::gated, per_head::differential. A
+/// seventh, `biases`, adds biases to the four projections.
 template <class Heads, class Matrix, class HeadTransform = per_head::identity, class Biases = no_biases>
 struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
-    Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
+    Matrix W_K;  // [D,n·K], or [D,G·K] for shared keys
     Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
     HEED_NO_UNIQUE_ADDRESS HeadTransform head_transform{};
@@ -170,21 +170,21 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
         return several_states{std::move(states), 0};
     }
 
-    /// One query: its context [B,O], the weights of every head [B,n,T], and the state for the next.
+    /// One query: its context [B,O], the weights of each head [B,n,T], and the next state.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         return answer_with_weights(detail::call_step, memory, query, state, mask);
     }
 
-    /// The same without fused kernels: the specification of `step`.
+    /// `step` without fused kernels: its specification.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         return answer_with_weights(detail::call_compose, memory, query, state, mask);
     }
 
-    /// The same context and state as `step` returns; the weights are not kept.
+    /// The context and state that `step` returns; the weights are not stored.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
@@ -193,8 +193,8 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
                               detail::states_of(answers, state.step + 1)};
     }
 
-    /// Many queries at once: contexts [B,S,O], each head's state running from the first to the last, and the state
-    /// after the last one. One product projects all queries for all heads.
+    /// Many queries at once: contexts [B,S,O], where each head's state passes from the first query to the last, and the
+    /// state after the last query. One product projects all queries for all heads.
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
@@ -204,7 +204,7 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
         return sequence_result{std::move(contexts), std::move(next)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T].
+    /// The weights of many queries, for each head: [B,n,S,T].
     template <class Mask>
     auto all_weights(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
@@ -213,7 +213,7 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
             weights, [](const auto& x) -> const auto& { return x; }));
     }
 
-    /// What answers the first head, in one sentence: see heed::explain.
+    /// The code path of the first head, in one sentence: see heed::explain.
     template <class Mask = no_mask>
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -223,14 +223,15 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
         return detail::first_of(answers_of_heads<axes>(explained, memory, queries, start(memory), mask));
     }
 
-    /// The keys and values that a head asks.
+    /// The keys and values of a head.
     const auto& memory_of_head(const auto& memory, auto i) const { return detail::nth(memory.of, i); }
     const auto& memory_of_head(const auto& memory, std::size_t i) const
     {
         return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
     }
 
-    /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
+    /// head_transform(contexts, query) W_O, for the concatenated contexts of the heads, [B,n·V] or [B,S,n·V], and the
+    /// input query.
     auto from_heads(auto contexts, const auto& query) const
     {
         return detail::projection(*this, "the contexts of all heads", head_transform(std::move(contexts), query), W_O,
@@ -249,24 +250,23 @@ private:
     void check(const auto& memory, const auto&... state) const
     {
         if (const std::size_t is = detail::count_of(memory.of), must = groups(); is != must) {
-            throw shape_error("multi_head: the memory is for " + counted(is, "head") + " of keys, but there are " +
-                              std::to_string(must) + "; take the one that this mechanism made");
+            throw shape_error("multi_head: the memory has " + counted(is, "head") + " of keys but there are " +
+                              std::to_string(must) + "; use the memory that this mechanism made");
         }
         (detail::require_one_per_mechanism("multi_head", "the state", state, heads), ...);
         using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
         static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }
 
-    /// How many heads of keys and values there are: n, or a divisor of it. Throws shape_error if the matrices do not
-    /// fit.
+    /// The number of heads of keys and values: n, or a divisor of n. Throws shape_error if the matrices do not fit.
     std::size_t groups() const
     {
         const std::size_t n = detail::count_of(heads);
         detail::require_some("multi_head: heads", n);
         if (n % HeadTransform::heads_per_value != 0) {
-            throw shape_error("multi_head: " + counted(n, "head") + ", of which " +
+            throw shape_error("multi_head: " + counted(n, "head") + ", but groups of " +
                               std::to_string(HeadTransform::heads_per_value) +
-                              " in a row read the same values; give a multiple");
+                              " heads share values; the number of heads must be a multiple");
         }
         if (!detail::may_share_keys(heads)) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
@@ -284,7 +284,7 @@ private:
         return G;
     }
 
-    /// The query of each head, [B,Q] if R is 2, or the queries, [B,S,Q] if it is 3.
+    /// The query [B,Q] of each head if R is 2, or the queries [B,S,Q] if R is 3.
     template <std::size_t R>
     auto queries_of_heads(const auto& given) const
     {
@@ -300,13 +300,13 @@ private:
         return queries;
     }
 
-    /// x W, and b if there is one, cut into one piece for each head.
+    /// x W, plus b if the tuple holds a bias, split into one slice for each head.
     auto projected(const char* name, const auto& x, const Matrix& W, const auto& b, std::size_t heads_of_W) const
     {
         return ops::split_heads(detail::projection(*this, name, x, W, b), heads_of_W);
     }
 
-    /// The same of annotations whose first position in each row this is.
+    /// memory_of for annotations that start at position `first` of each row.
     auto memory_from(const lengths_view& first, const auto&... source) const
     {
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
@@ -331,7 +331,7 @@ private:
         return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
     }
 
-    /// What each head's `call` returns, given its memory, query or queries, and state.
+    /// The result of each head's `call` for its memory, query or queries, and state.
     template <std::size_t R>
     auto answers_of_heads(const auto& call, const auto& given, const auto& query, const auto& given_state,
                           const auto& mask) const

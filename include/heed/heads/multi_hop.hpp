@@ -19,7 +19,7 @@ struct add_context {
     auto operator()(const tensor auto& query, const tensor auto& context, std::size_t) const
     {
         require_shape("multi_hop", "the context", shape_of(context), shape_of(query),
-                      "as the query that it is added to; or give multi_hop an update of your own");
+                      "the shape of the query that it is added to; or give multi_hop a custom update");
         return ops::add_same_shape(query, context);
     }
     auto operator()(const auto& query, const tensor auto& context, std::size_t hop) const
@@ -42,7 +42,7 @@ struct hopped {
 template <class Context, class Weights, class State, class Query>
 hopped(Context, Weights, State, Query, std::vector<Context>) -> hopped<Context, Weights, State, Query>;
 
-/// The same for all queries, [B,S,.] each.
+/// The result of all queries over several hops, [B,S,.] each.
 template <class Contexts, class State, class Queries>
 struct hopped_all {
     Contexts contexts;  // of the last hop
@@ -52,16 +52,16 @@ struct hopped_all {
 template <class Contexts, class State, class Queries>
 hopped_all(Contexts, State, Queries) -> hopped_all<Contexts, State, Queries>;
 
-/// Attention that looks again, knowing what it has seen.
+/// Attention in several hops: each hop's query includes the context of the hop before.
 ///
 ///     c_k = attention_k(q_k, memory),  q_{k+1} = q_k + c_k     Gehring et al. 2017, section 3.3
 ///
-///     multi_hop attend{std::vector{first, second}};            // attentions with parameters of their own
-///     multi_hop attend{std::tuple{first, second}, update};     // of different kinds; q_{k+1} = update(q_k, c_k, k)
+///     multi_hop attend{std::vector{first, second}};            // attentions with separate parameters
+///     multi_hop attend{std::tuple{first, second}, update};     // of different types; q_{k+1} = update(q_k, c_k, k)
 ///
 /// The paper's update is a convolution layer of the decoder: any struct with `operator()(query, context, hop)` and
-/// `parameters`. `step` and `read` call it with [B,.], many queries at once with [B,S,.]; it returns a query of the
-/// type that it takes. In a state_and_word, add_context adds to the state.
+/// `parameters`. `step` and `read` call it with [B,.], many queries at once with [B,S,.]; it returns a query of its
+/// argument's type. In a state_and_word, add_context adds to the state.
 ///
 /// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, the `query`.
 template <class Hops, class Update = add_context>
@@ -89,14 +89,14 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
         return several_states{std::move(states), 0};
     }
 
-    /// One query [B,Q]: the last hop's context, the weights of every hop [B,K,T], the state for the next step.
+    /// One query [B,Q]: the last hop's context, the weights of each hop [B,K,T], and the next state.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         return answer_with_weights(detail::call_step, memory, query, state, mask);
     }
 
-    /// The same without fused kernels: the specification of `step`.
+    /// `step` without fused kernels: its specification.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
@@ -115,7 +115,7 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
         return hopped_all{std::move(contexts), std::move(next), std::move(last)};
     }
 
-    /// `step` into results that the caller keeps. `state` may be `result.state`.
+    /// `step` into results that the caller owns. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
@@ -142,18 +142,17 @@ private:
         return detail::with_state(query, same_family(beside, query.state));
     }
 
-    /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain where contexts, and so
-    /// later queries, are taped.
+    /// answer(hop, i, q) for each hop, and the query of a next hop. The first query may be plain even if contexts, and
+    /// so later queries, are taped.
     auto hop_by_hop(const auto& first, const auto& answer, const auto& context_of) const
     {
         using zero = decltype(detail::first_index(hops));
         using answer_type = decltype(answer(detail::first_of(hops), zero{}, first));
         using later_query = decltype(update(first, context_of(std::declval<const answer_type&>()), zero{}));
-        static_assert(
-            std::is_same_v<decltype(update(std::declval<const later_query&>(),
-                                           context_of(std::declval<const answer_type&>()), zero{})),
-                           later_query>,
-            "heed: multi_hop's update must return a query of the type that it takes: the next hop asks with it");
+        static_assert(std::is_same_v<decltype(update(std::declval<const later_query&>(),
+                                                     context_of(std::declval<const answer_type&>()), zero{})),
+                                     later_query>,
+                      "heed: multi_hop's update must return a query of its argument's type, for the next hop");
         std::optional<later_query> later;
         auto answers = detail::each_with_index(hops, [&](const auto& hop, auto i) {
             const auto go = [&](const auto& q) {
@@ -174,7 +173,7 @@ private:
         return std::pair{std::move(answers), *std::move(later)};
     }
 
-    /// What each hop's `call` returns, and the query of a next hop.
+    /// The result of each hop's `call`, and the query of a next hop.
     auto answers_of_hops(const auto& call, const auto& context_of, const auto& memory, const auto& query,
                          const auto& state, const auto& mask) const
     {

@@ -26,7 +26,7 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// What talking heads have beside their keys and values.
+/// The policies of talking heads, in addition to their keys and values.
 template <class Heads, class Mixing>
 struct talking_policies {
     Heads heads;        // attentions
@@ -42,7 +42,7 @@ struct talking_policies {
 template <class Heads, class Mixing>
 talking_policies(Heads, Mixing, Mixing) -> talking_policies<Heads, Mixing>;
 
-/// The contexts [B,s,n·V] of a block of queries, an input_of_block, and the mixed weights [B,n,s·T] if they are wanted.
+/// The contexts [B,s,n·V] of a block of queries, an input_of_block, and the mixed weights [B,n,s·T] if requested.
 template <bool with_weights>
 struct talk {
     auto operator()(const auto& in) const
@@ -62,7 +62,7 @@ struct talk {
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
         auto all = ops::concat_heads(each_of(
             heads, [&](std::size_t h) { return ops::bmm(ops::block(weights, h), cut(in.values[h], positions)); }));
-        // No rows do not tell how many queries they would have had.
+        // Without rows the number of queries is unknown.
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
         auto kept = constant_like(all, shape_of_rank<3>{B, 0, 0}, 0.0);
         if (with_weights)  // [B,n,s·T]
@@ -71,8 +71,8 @@ struct talk {
     }
 
 private:
-    /// How many positions the last query of a block of one sentence sees, at least one; others need no keys and values.
-    /// A score that carries sums reads the query's own position.
+    /// The number of positions visible to the last query of a block of one sentence, at least one; further keys and
+    /// values are not needed. A score that carries sums reads the query's own position.
     static std::size_t reach(const auto& in)
     {
         constexpr bool cuts = std::is_same_v<std::remove_cvref_t<decltype(in.mask)>, causal> && !with_weights &&
@@ -90,12 +90,12 @@ private:
     }
     static boolean_mask_view<2> cut(const boolean_mask_view<2>& mask, std::size_t positions)
     {
-        return {mask.data(), {mask.shape()[0], positions}};  // of one sentence, if there are fewer
+        return {mask.data(), {mask.shape()[0], positions}};  // of one sentence, if `positions` is smaller
     }
     static no_mask cut(const no_mask& mask, std::size_t) { return mask; }
 };
 
-/// The contexts [B,count,n·V] of a part of the projected queries [B,S,n·K], and the weights if they are wanted.
+/// The contexts [B,count,n·V] of a part of the projected queries [B,S,n·K], and the weights if requested.
 template <bool with_weights, class Mask>
 auto talked(const auto& source, const auto& projected, const auto& memory, std::size_t step, const Mask& mask,
             const part_of_queries& part)
@@ -125,27 +125,27 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 
 }  // namespace detail
 
-/// Heads that talk: the scores of all heads are mixed before softmax, and their weights after it.
+/// Talking heads: the scores of all heads are mixed before softmax, and their weights after it.
 ///
 ///     J_h = Q_h K_hᵀ,  L_g = Σ_h P_l[h,g] J_h,  W_g = softmax(L_g),  U_v = Σ_g P_w[g,v] W_g,  O_v = U_v V_v
 ///                                             Shazeer, Lan, Cheng, Ding and Hou 2020, section 4
 ///
 ///     talking_heads attend{multi_head{heads, W_Q, W_K, W_V, W_O}, P_l, P_w};
 ///
-/// P_l and P_w are [n,n]; as unit matrices they leave the multi_head as it is. Deviation: as many heads of scores, of
-/// weights and of values; in the paper the numbers may differ. The heads are a std::vector of one kind, with a score
-/// that compares all queries at once and does not remember, a normalizer that reads one row (`rowwise`), and a
-/// weighted sum. Masks hide positions after the scores are mixed: a mask's `score_index::head` is a head of softmax,
-/// and that of score::modified a head of scores. Additive masks are not taken.
+/// P_l and P_w are [n,n]; identity matrices leave the multi_head unchanged. Deviation: the numbers of heads of scores,
+/// of weights and of values are equal; in the paper they may differ. The heads are a std::vector of one type, with a
+/// stateless score that compares all queries at once, a normalizer that reads one row (`rowwise`), and a weighted sum.
+/// Masks apply after the scores are mixed: a mask's `score_index::head` is a head of softmax, and that of
+/// score::modified a head of scores. Additive masks are not supported.
 ///
-/// Many queries are answered in blocks: the scores of all heads for one block and sentence, about 2^18 numbers, are
-/// stored at a time and computed again in the backward pass. `step` returns the mixed weights U, [B,n,T]: they need not
-/// be positive, nor sum to 1.
+/// Many queries are computed in blocks: the scores of all heads for one block and sentence, about 2^18 numbers, are
+/// stored at a time and recomputed in the backward pass. `step` returns the mixed weights U, [B,n,T], which may be
+/// negative and need not sum to 1.
 template <class Base, class Matrix>
 struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     Base base;   // a multi_head
     Matrix P_l;  // [n,n], from heads of scores to heads of softmax
-    Matrix P_w;  // [n,n], from there to heads of values
+    Matrix P_w;  // [n,n], from heads of softmax to heads of values
 
     talking_heads() = default;
     talking_heads(Base heads, Matrix of_scores, Matrix of_weights)
@@ -161,7 +161,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     /// The state before the first step of a batch.
     auto start(const auto& memory) const { return base.start(memory); }
 
-    /// One query [B,Q]: its context [B,O], the mixed weights of every head [B,n,T], and the state for the next.
+    /// One query [B,Q]: its context [B,O], the mixed weights of each head [B,n,T], and the next state.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
@@ -176,7 +176,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O], and the state after the last one. `mask`: as for attention,
-    /// but no additive one.
+    /// except that it cannot be additive.
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
@@ -195,7 +195,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         return sequence_result{base.from_heads(ops::append_all(blocks), queries), from_query(state, state.step + S)};
     }
 
-    /// The mixed weights U of many queries, of every head: [B,n,S,T].
+    /// The mixed weights U of many queries, for each head: [B,n,S,T].
     template <class Mask>
     auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
@@ -216,7 +216,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
 private:
     static constexpr std::size_t numbers_of_a_block = std::size_t{1} << 18;
 
-    /// What `talked` makes of `count` of the projected queries [B,S,n·K], from the first-th on.
+    /// `talked` for `count` of the projected queries [B,S,n·K], starting at number `first`.
     template <std::size_t R, bool with_weights>
     auto block(const auto& source, const auto& memory, const auto& projected, const auto& state, const auto& mask,
                std::size_t first, std::size_t count) const
@@ -233,14 +233,15 @@ private:
         return detail::projection(base, name, queries, base.W_Q, base.bias.query());
     }
 
-    /// The policies, keys and values that blocks share: on the tape if anything is on it, and not copied otherwise.
+    /// The policies, keys and values that blocks share: on the tape if any of them is, otherwise not copied.
     auto source_of(const auto& memory, const auto& projected) const
     {
         using head = std::remove_cvref_t<decltype(base.heads[0])>;
         using keys = std::remove_cvref_t<decltype(memory.of[0].keys)>;
         using values = std::remove_cvref_t<decltype(memory.of[0].values)>;
-        static_assert(rowwise<decltype(head::normalize)>,
-                      "heed: talking_heads: the heads' normalizer must read one row of scores alone (rowwise)");
+        static_assert(
+            rowwise<decltype(head::normalize)>,
+            "heed: talking_heads: the heads' normalizer must be rowwise: it must read one row of scores only");
         static_assert(
             heed::score::over::scores_a_matrix<decltype(head::score), std::remove_cvref_t<decltype(projected)>, keys>,
             "heed: talking_heads: the heads' score must compare all queries at once: it needs `score_matrix`");
@@ -249,8 +250,8 @@ private:
         constexpr bool taped = detail::taped_policy<head> || !plain_tensor<Matrix> ||
                                !plain_tensor<decltype(projected)> || !plain_tensor<keys> || !plain_tensor<values>;
         const shape_of_rank<2> square{base.heads.size(), base.heads.size()};
-        require_shape("talking_heads", "P_l", shape_of(P_l), square, "heads by heads");
-        require_shape("talking_heads", "P_w", shape_of(P_w), square, "heads by heads");
+        require_shape("talking_heads", "P_l", shape_of(P_l), square, "one row and one column for each head");
+        require_shape("talking_heads", "P_w", shape_of(P_w), square, "one row and one column for each head");
         const auto source = [&](const auto& bring) {
             const auto each = [&](const auto& get) { return detail::each_of(base.heads, get); };
             auto policies = detail::talking_policies{

@@ -19,7 +19,7 @@
 ///     L'_j = log(exp L_j + exp e_j)              temporal: the next step's history
 ///
 /// tanh(q + k) [B,T,A] is never stored: the backward recomputes it, which costs less than memory traffic.
-/// A sentence's result depends on its own positions alone, bit for bit, whatever the batch and the number of threads.
+/// A sentence's result depends only on its own positions, bit for bit, for any batch and any number of threads.
 namespace heed::inline HEED_TARGET::kernels {
 
 template <class T>
@@ -30,7 +30,7 @@ struct additive_step {
     const T* keys;                                   // [B,T,A]
     const T* v;                                      // [A]
     const T* values;                                 // [B,T,D]
-    const T* history = nullptr;                      // [B,T] L, log domain; nullptr: nothing yet, L = -inf
+    const T* history = nullptr;                      // [B,T] L, log domain; nullptr: none, L = -inf
     bool temporal = false;
 };
 
@@ -44,7 +44,7 @@ HEED_SIMD_INLINE T additive_score(std::size_t width, const T* query, const T* k,
     const auto term = [&](std::size_t a, vec<T> sum) {
         return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
     };
-    vec<T> e{}, f{};  // two, because a processor looks only so far ahead in one long chain
+    vec<T> e{}, f{};  // two, as a processor looks only so far ahead in one long chain
     std::size_t a = 0;
     for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
         e = term(a, e);
@@ -61,8 +61,8 @@ HEED_SIMD_INLINE T additive_score(std::size_t width, const T* query, const T* k,
     return sum(e + f);
 }
 
-/// e_j for the positions [j0, j1) of sentence b. `far`: its values are prefetched meanwhile. Not inlined: a step calls
-/// it in two places.
+/// e_j for the positions [j0, j1) of sentence b. `far`: prefetches the values. Not inlined: a step calls it in two
+/// places.
 template <class T>
 [[gnu::noinline]] void additive_scores(const additive_step<T>& step, std::size_t b, std::size_t j0, std::size_t j1,
                                        bool far, T* scores)
@@ -75,7 +75,7 @@ template <class T>
     }
 }
 
-/// Do the values of a batch come from main memory, while those of one sentence fit in a core's own cache?
+/// Do the values of a batch come from main memory, while those of one sentence fit in a core's cache?
 template <class T>
 inline bool values_are_far(const additive_step<T>& step)
 {
@@ -126,10 +126,10 @@ void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T
     using namespace simd;
     if (d_query == nullptr && d_keys == nullptr && d_v == nullptr) return;
     const std::size_t batch = step.batch, positions = step.positions, A = step.alignment;
-    // An unwanted gradient goes to a row that nothing reads.
+    // A gradient that is not required is written to an unused row.
     scratch memory;
     T *const no_query = detail::filled(memory, 3 * A, T(0)), *const no_v = no_query + A, *const no_keys = no_v + A;
-    // Threads share columns, not sentences: then no two threads add to the same dv, and the sum has a fixed order.
+    // Threads share columns, not sentences: no two threads add to the same dv, and the sum has a fixed order.
     parallel_for(
         A, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
@@ -141,7 +141,7 @@ void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T
             T* const into_v = d_v == nullptr ? no_v : d_v;
             for (std::size_t b = 0; b < batch; ++b) {
                 const std::size_t n = detail::length_of(step.lengths, b, positions), at = b * positions;
-                // The positions [first, last); dq and dv begin with the column a0.
+                // The positions [first, last); dq and dv start at column a0.
                 const auto block = [&](std::size_t first, std::size_t last, T* dq) {
                     T* const dv = blocks ? part_of_v : into_v + a0;
                     if (blocks) detail::zero(part_of_v, columns);
@@ -174,8 +174,8 @@ void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T
         simd::lanes<T>);
 }
 
-/// The forward step: see the head of this file. Writes scores e [B,T] and weights α [B,T] (0 beyond the length),
-/// context c [B,D], and next_history L' [B,T] (-inf beyond the length; temporal only, may be nullptr).
+/// The forward step: see the top of this file. Writes scores e [B,T] and weights α [B,T] (0 beyond the length), context
+/// c [B,D], and next_history L' [B,T] (-inf beyond the length; temporal only, may be nullptr).
 template <class T>
 void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history)
 {
@@ -197,16 +197,16 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
     weighted_sum(step.batch, T_, D, step.lengths, weights, step.values, context);
 }
 
-/// Backward of the step in the head of this file, from its scores e and weights α:
+/// Backward of the step at the top of this file, from its scores e and weights α:
 ///
 ///     dα_j += dcᵀ h_j,  dh_j += α_j dc                     of c = Σ_j α_j h_j
 ///     du_j  = α_j (dα_j - Σ_k α_k dα_k)                    of α = softmax(u)
 ///     de_j  = du_j + exp(e_j - L'_j) dL'_j                 of u = e - L and L' = log(exp L + exp e);
-///     dL_j += exp(L_j - L'_j) dL'_j - du_j                 where L_j = -inf: nothing, u does not contain it
+///     dL_j += exp(L_j - L'_j) dL'_j - du_j                 where L_j = -inf: 0, u does not contain it
 ///     dq, dk, dv                                           of e: see additive_scores_backward
 ///
-/// d_context [B,D], d_weights [B,T], d_next_history [B,T] come in (each may be nullptr); d_query [B,A], d_keys [B,T,A],
-/// d_v [A], d_values [B,T,D], d_history [B,T] are added to (each may be nullptr).
+/// d_context [B,D], d_weights [B,T], d_next_history [B,T] are inputs (each may be nullptr); d_query [B,A], d_keys
+/// [B,T,A], d_v [A], d_values [B,T,D], d_history [B,T] are added to (each may be nullptr).
 template <class T>
 void additive_backward(const additive_step<T>& step, const T* scores, const T* weights, const T* d_context,
                        const T* d_weights, const T* d_next_history, T* d_query, T* d_keys, T* d_v, T* d_values,
@@ -262,7 +262,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
     additive_scores_backward<T>(step, d_scores, d_query, d_keys, d_v);
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_ADDITIVE(X, T) \
     X(T, additive_scores_backward, void, additive_scores_backward, (const additive_step<T>& step, const T* d_scores, T* d_query, T* d_keys, T* d_v), (step, d_scores, d_query, d_keys, d_v)) \

@@ -7,14 +7,14 @@
 #include <heed/core/workspace.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Sums of very many numbers that stay as accurate as sums of a hundred.
+/// Sums of very many numbers that are as accurate as sums of a hundred.
 ///
 /// A float to which a million numbers are added loses three digits or more. So numbers are added up in blocks, and the
-/// sums of blocks with compensation (Knuth 1969, section 4.2.2; Neumaier 1974). One block has the bits of a plain sum.
-/// Blocks are counted from the first number: a result depends neither on threads nor on the rest of a batch.
+/// sums of blocks with compensation (Knuth 1969, section 4.2.2; Neumaier 1974). A single block has the bits of a plain
+/// sum. Blocks are counted from the first number: a result depends neither on threads nor on the rest of a batch.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// Numbers of a block: so few that equal numbers, whose rounding errors all have one sign, keep six digits.
+/// Numbers per block: few enough that equal numbers, with rounding errors of one sign, keep six digits.
 inline constexpr std::size_t numbers_of_block = 128;
 
 namespace detail {
@@ -36,7 +36,7 @@ HEED_SIMD_INLINE V lost_in_sum(V a, V b, V sum)
     return (a - (sum - of_b)) + (b - of_b);
 }
 
-/// y += x, and what rounding loses is added to `lost`.
+/// y += x; the rounding error is added to `lost`.
 template <class T>
 inline void add_and_keep(std::size_t n, T* y, T* lost, const T* x)
 {
@@ -48,7 +48,7 @@ inline void add_and_keep(std::size_t n, T* y, T* lost, const T* x)
     });
 }
 
-/// y += lost, where that is a number: beside an infinite sum it is NaN.
+/// y += lost, unless that is NaN: the error of an infinite sum is NaN.
 template <class T>
 inline void add_lost(std::size_t n, T* y, const T* lost)
 {

@@ -15,7 +15,8 @@
 ///     c̃  = tanh(y_c + α w_c + r ⊙ u_c)
 ///     c' = z ⊙ c + (1 - z) ⊙ c̃                Mi et al. 2016 as printed by Sankaran et al. 2016, §4.1 ·
 ///
-/// Unlike the unit of kernels/recurrent.hpp, z keeps the *old* state, and r acts on the product instead of before it.
+/// Unlike in the unit of kernels/recurrent.hpp, z keeps the *old* state, and r acts on the product instead of before
+/// it.
 /// The backward recomputes z, r and c̃: saving them would cost [B,T,3N] per step.
 namespace heed::inline HEED_TARGET::kernels {
 
@@ -29,7 +30,7 @@ struct coverage_step {
     const T* coverage;                    // [B,T,N] c
 };
 
-/// Destinations of the gradients; nullptr for unwanted ones.
+/// Destinations of the gradients; nullptr if not required.
 template <class T>
 struct coverage_adjoints {
     T* word;
@@ -134,7 +135,7 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_COVERAGE(X, T) \
     X(T, coverage_update, void, coverage_update, (const coverage_step<T>& step, T* next), (step, next)) \

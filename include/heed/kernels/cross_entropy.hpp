@@ -19,7 +19,7 @@ namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
-/// The loss of one row; with a gradient (which may be x) also dx.
+/// The loss of one row; if `gradient` is not null (it may be x), also dx.
 template <class T>
 inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weight, T smoothing, T* gradient)
 {
@@ -46,7 +46,7 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     }
     T expected = at_target;
     if (smoothing != T(0)) expected = (T(1) - smoothing) * at_target + share * logits.get();
-    using std::log;  // dual numbers have their own
+    using std::log;  // dual numbers have a separate one
     return log(sum) - expected;
 }
 
@@ -62,7 +62,7 @@ inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, cons
             if (dx != nullptr) zero(dx, vocabulary);
             return;
         }
-        if (bias != nullptr) {  // here the row enters the cache anyway; a separate pass would go through memory
+        if (bias != nullptr) {  // the row is loaded into the cache here; a separate pass would go through memory
             simd::transform(
                 vocabulary, dx, [](auto x, auto b) { return x + b; }, logits + r * vocabulary, bias);
         }
@@ -98,7 +98,7 @@ in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T*
     return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, logits, bias);
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_CROSS_ENTROPY(X, T) \
     X(T, cross_entropy, in_double<T>, cross_entropy, (std::size_t rows, std::size_t vocabulary, const T* logits, const std::uint32_t* targets, const T* weights, T smoothing, T* losses), (rows, vocabulary, logits, targets, weights, smoothing, losses)) \

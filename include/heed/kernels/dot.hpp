@@ -31,12 +31,13 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
-/// Positions whose sum is added to the context at once: threads share a long sentence, and the sum is always the same.
+/// The number of positions summed before they are added to the context: threads share a long sentence, and the sum is
+/// reproducible.
 inline constexpr std::size_t positions_of_part = 1024;
 
 namespace detail {
 
-/// e_j = q · k_j of the positions [begin, end). `ahead`: the keys are in no cache.
+/// e_j = q · k_j of the positions [begin, end). `ahead`: the keys are not cached.
 template <class T>
 inline void scores_of_wide_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query,
                                 const T* keys, T* scores, bool ahead)
@@ -47,8 +48,8 @@ inline void scores_of_wide_keys(std::size_t begin, std::size_t end, std::size_t 
     }
 }
 
-/// The same of keys that are `registers` registers wide: the query stays there, and the products of four keys are
-/// summed together, in the same order. With more keys side by side, memory would be read more slowly.
+/// scores_of_wide_keys for keys that are `registers` registers wide: the query stays in registers, and the products of
+/// four keys are summed together, in the same order. More keys at a time would slow down memory reads.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void scores_of_narrow_keys(std::size_t begin, std::size_t end, const T* query, const T* keys,
                                              T* scores, bool ahead)
@@ -86,13 +87,13 @@ inline void scores_of_keys(std::size_t begin, std::size_t end, std::size_t align
     scores_of_wide_keys(begin, end, alignment, query, keys, scores, ahead);
 }
 
-/// What a part of a sentence comes to alone: its greatest score, and the sum of its exponentials.
+/// The softmax of a part of a sentence: its maximum score, and the sum of its exponentials.
 template <class T>
 struct softmax_of_part {
     T top, sum;
 };
 
-/// w_j = exp(e_j − top), a register from `begin` on, in place of e_j; 0 behind the n-th.
+/// w_j = exp(e_j − top), one register from `begin` on, in place of e_j; 0 after the n-th.
 template <class T>
 HEED_SIMD_INLINE simd::vec<T> next_exponentials(std::size_t begin, std::size_t n, simd::vec<T> top, T* weights)
 {
@@ -104,7 +105,7 @@ HEED_SIMD_INLINE simd::vec<T> next_exponentials(std::size_t begin, std::size_t n
     return e;
 }
 
-/// w_j = exp(e_j − top), in place of e_j; returns Σ_j w_j. And meanwhile c = Σ_j w_j h_j of values that are `registers`
+/// w_j = exp(e_j − top), in place of e_j; returns Σ_j w_j. Also computes c = Σ_j w_j h_j of values that are `registers`
 /// registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] T exponential_sum_narrow(std::size_t n, T* weights, T top, const T* values, T* context, bool ahead)
@@ -132,8 +133,8 @@ template <std::size_t registers, class T>
     return sum.get();
 }
 
-/// One part of a sentence, by its own greatest score: w_j = exp(e_j − max e) in place of e_j, c = Σ_j w_j h_j. A part
-/// without a score above -inf gets weights 0, or NaN where the score is NaN.
+/// One part of a sentence, relative to its own maximum score: w_j = exp(e_j − max e) in place of e_j, c = Σ_j w_j h_j.
+/// A part with no score above -inf gets weights 0, or NaN where the score is NaN.
 template <class T>
 inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* values, T* weights, T* context,
                                      bool ahead)
@@ -157,8 +158,8 @@ inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* 
 
 /// One sentence: n positions of keys and values. weights [n], context [D]. With `shared`, by several threads.
 ///
-/// Each part is weighed by its own greatest score, so that a thread reads its keys and then its values, each from
-/// beginning to end, before it meets the others for the factors of the parts:
+/// Each part is computed relative to its own maximum score, so that a thread reads its keys and then its values
+/// sequentially, before it synchronizes with the others for the factors of the parts:
 ///
 ///     α_j = f_p w_j,  c = Σ_p f_p c_p,  f_p = exp(top_p − top) / Σ_r exp(top_r − top) Σ_{k in r} w_k
 template <class T>
@@ -209,7 +210,7 @@ template <class T>
                     [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; }, weights + p * part);
         });
     }
-    // The sums of the parts may have overflown, or have seen what has no weight beside the other parts.
+    // The sums of the parts may have overflowed, or may include values of weight 0 relative to the other parts.
     if (top != lowest && std::all_of(context, context + width, [](const T& c) { return isfinite(c); })) return;
     detail::zero(context, width);
     add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
@@ -241,14 +242,15 @@ void dot_forward(const dot_step<T>& step, T* weights, T* context)
     parallel_for(step.batch, detail::rows_a_shard(P * (A + D)), rows);
 }
 
-/// Backward of the step in the head of this file, from its weights:
+/// Backward of the step at the top of this file, from its weights:
 ///
 ///     dα_j += dcᵀ h_j,  dh_j += α_j dc                     of c = Σ_j α_j h_j
 ///     de_j  = α_j (dα_j − Σ_k α_k dα_k)                    of α = softmax(e)
 ///     dq   += Σ_j de_j k_j,  dk_j += de_j q                of e_j = q · k_j
 ///
-/// d_context [B,D], d_weights [B,T] come in (each may be nullptr); d_query [B,A], d_keys [B,T,A], d_values [B,T,D] are
-/// added to (each may be nullptr). A position of weight 0 adds nothing to the gradients of its key and of the query.
+/// d_context [B,D], d_weights [B,T] are inputs (each may be nullptr); d_query [B,A], d_keys [B,T,A], d_values [B,T,D]
+/// are added to (each may be nullptr). A position of weight 0 adds nothing to the gradients of its key and of the
+/// query.
 template <class T>
 void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context, const T* d_weights, T* d_query,
                   T* d_keys, T* d_values)
@@ -262,7 +264,7 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
         T* const all = detail::filled(here, (end - begin) * P, T(0));
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
-            // One row after the other: with several side by side, memory would be read more slowly.
+            // Row by row: interleaving several rows would slow down memory reads.
             for (std::size_t j = at; j < at + n; ++j)
                 detail::weighted_sum_row_backward(
                     0, 1, D, weights + j, step.values + j * D, detail::behind(d_context, b * D),
@@ -291,7 +293,7 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
     parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), sentences);
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_DOT(X, T) \
     X(T, dot_forward, void, dot_forward, (const dot_step<T>& step, T* weights, T* context), (step, weights, context)) \

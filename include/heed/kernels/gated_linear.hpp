@@ -45,7 +45,7 @@ void gated_linear_backward(std::size_t N, T factor, const T* v, const T* d_y, T*
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_GATED_LINEAR(X, T) \
     X(T, gated_linear, void, gated_linear, (std::size_t N, const T* v, T* y), (N, v, y)) \

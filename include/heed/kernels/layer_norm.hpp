@@ -53,7 +53,7 @@ void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
     });
 }
 
-/// Adds to d_x [rows,N], d_gain and d_bias [N]; a null one is not wanted.
+/// Adds to d_x [rows,N], d_gain and d_bias [N]; null if not required.
 template <class T>
 void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T* d_y, T* d_x, T* d_gain, T* d_bias)
 {
@@ -68,7 +68,7 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
         };
         vec<T> plain{}, weighed{};
         each_register<T>(N, [&](std::size_t at, std::size_t n) {
-            const vec<T> e = d(at, n);  // zeros behind n
+            const vec<T> e = d(at, n);  // zeros after n
             plain += e;
             weighed = fma(e, normalized(row, at, n), weighed);
         });
@@ -96,7 +96,7 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_LAYER_NORM(X, T) \
     X(T, layer_norm, void, layer_norm, (const layer_norm_rows<T>& of, T* moments, T* y), (of, moments, y)) \

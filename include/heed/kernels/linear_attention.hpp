@@ -14,16 +14,16 @@
 ///
 ///     y_i = Σ_{j ≤ i + shift} f(j, i + shift) (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
 ///
-/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. The rows
-/// behind a chunk are one matrix A = Σ_j f(j, p) k_j v_jᵀ; within a chunk all pairs are compared. The derivatives have
-/// the same form, with x, k and v in other places and rows counted from the last. `reference::sums_over_past` of
+/// f(j, p) is the decay of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. The rows before a
+/// chunk are summed in one matrix A = Σ_j f(j, p) k_j v_jᵀ; within a chunk all pairs are compared. The derivatives have
+/// the same form, with permuted x, k and v and rows counted from the last. `reference::sums_over_past` of
 /// kernels/tiles/reference.hpp computes the same in a plain loop over rows; tests compare the two.
 namespace heed::inline HEED_TARGET::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
 
-/// Beyond so many rows, chunks are added with compensation: very many would cost digits.
+/// Beyond this number of rows, chunks are added with compensation: very many would cost digits.
 inline constexpr std::size_t rows_added_plainly = 4096;
 
 /// The powers 1, γ, … γ^n.
@@ -59,8 +59,8 @@ private:
     const T* few;
 };
 
-/// f(j, p) = exp(c_j − c_p) with numbers c that never fall: a product of gates is a difference of sums of logarithms,
-/// and at most 1.
+/// f(j, p) = exp(c_j − c_p) with nondecreasing c: a product of gates is a difference of sums of logarithms, and at most
+/// 1.
 template <class T>
 struct fading_by_gates {
     const T* c;
@@ -85,7 +85,7 @@ struct fading_by_gates {
 
 namespace detail {
 
-/// A = left · A + more, where `lost` keeps what rounding loses and gives it to the next sum (Kahan 1965).
+/// A = left · A + more, where `lost` keeps the rounding error for the next sum (Kahan 1965).
 template <class T>
 void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
 {
@@ -101,8 +101,8 @@ void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
 
 }  // namespace detail
 
-/// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
-/// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.
+/// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is a
+/// function (first, count, from) that receives them. Rows have width `width` (x, k) and `depth` (v, y).
 template <class T>
 void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, std::size_t width, std::size_t depth,
                     const auto& fading, const auto& x, const auto& k, const auto& v, const auto& y)
@@ -112,7 +112,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
     T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
-    T *more = nullptr, *lost = nullptr;  // of a chunk, and what rounding loses where it is added to A
+    T *more = nullptr, *lost = nullptr;  // the sum of a chunk, and the rounding error of adding it to A
     const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
         for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
@@ -121,7 +121,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         }
     };
     std::size_t behind = 0;                 // rows of k and v in A
-    const auto fold = [&](std::size_t n) {  // the next n, which are in ks and vs
+    const auto fold = [&](std::size_t n) {  // the next n, from ks and vs
         if (n == 0) return;
         const std::size_t last = behind + n - 1;
         fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
@@ -137,7 +137,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         }
         behind += n;
     };
-    // Rows that row i sees: `ahead` rows, or as many as there are.
+    // The number of rows visible to row i, not yet capped at `inputs`.
     const auto ahead = [&](std::size_t i) {
         return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(i) + shift + 1));
     };
@@ -164,7 +164,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             }
         }
         blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
-        if (behind > 0) {  // every row sees all of these
+        if (behind > 0) {  // all rows in A are visible to every row
             fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
             blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
         }

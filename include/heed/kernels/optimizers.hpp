@@ -11,11 +11,11 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Updates of parameters by their gradients. g is the given gradient times `scale`, so that clipping by norm needs no
-/// pass of its own; moments start as zeros.
+/// Parameter updates. g is the given gradient times `scale`, so that clipping by norm needs no separate pass; moments
+/// are initialized to zero.
 ///
 ///     SGD        θ = θ - rate · g
-///     momentum   g = g + λ θ,   m = μ m + g,   θ = θ - rate · m,  or of Nesterov  θ - rate · (g + μ m)
+///     momentum   g = g + λ θ,   m = μ m + g,   θ = θ - rate · m,  or Nesterov  θ - rate · (g + μ m)
 ///     Adam       m = β1 m + (1 - β1) g,    v = β2 v + (1 - β2) g²,    m̂ = m / (1 - β1^t),    v̂ = v / (1 - β2^t)
 ///                θ = θ - rate · m̂ / (√v̂ + ε)
 ///     AdaDelta   G = ρ G + (1 - ρ) g²,   Δ = √(D + ε) / √(G + ε) · g,   D = ρ D + (1 - ρ) Δ²,   θ = θ - rate · Δ
@@ -25,7 +25,7 @@
 /// algorithm 2, with the rate inside as in PyTorch). AdaDelta: Zeiler 2012, algorithm 1; there the rate is 1.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// What an optimizer remembers of each number: up to two numbers. Null where it remembers less.
+/// An optimizer's state for each parameter: up to two numbers. Null if it keeps fewer.
 template <class T>
 struct moments_of {
     T* first = nullptr;
@@ -34,7 +34,7 @@ struct moments_of {
     moments_of from(std::size_t i) const { return {detail::behind(first, i), detail::behind(second, i)}; }
 };
 
-/// update(n, gradient, moments, parameters) on n parameters, shared by threads.
+/// update(n, gradient, moments, parameters) on n parameters, in parallel.
 template <class T, class Update>
 void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> moments, T* parameters)
 {
@@ -47,10 +47,10 @@ void update_all(std::size_t n, const Update& update, const T* gradient, moments_
         simd::lanes<T>);
 }
 
-/// The place of the gradient of the i-th touched row: row i of a small table, or its own row in a full one.
+/// Where the gradient of the i-th updated row is: row i of a small table, or the row's index in a full one.
 enum class gradient_rows { packed, in_place };
 
-/// The same for some rows of a table [N,width]: row rows[i] for i < count, all different. The others are not touched.
+/// update_all for some rows of a table [N,width]: row rows[i] for i < count, all different. The others are unchanged.
 template <class T, class Index, class Update>
 void update_rows(std::size_t count, const Index* rows, std::size_t width, const Update& update, const T* gradient,
                  gradient_rows layout, moments_of<T> moments, T* parameters)
@@ -95,7 +95,7 @@ double squared_norm(std::size_t n, const T* x)
 
 namespace detail {
 
-/// m holds the momentum; it starts as zeros.
+/// m holds the momentum, initialized to zero.
 template <class T>
 struct momentum_update {
     T rate, momentum, decay, scale;
@@ -163,7 +163,7 @@ void adadelta_update(const adadelta_factors<T>& by, std::size_t n, const T* grad
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_OPTIMIZERS(X, T) \
     X(T, squared_norm, double, squared_norm, (std::size_t n, const T* x), (n, x)) \

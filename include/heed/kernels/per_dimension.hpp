@@ -18,11 +18,11 @@
 ///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         Choi et al. 2018, eq. 7-9
 ///
 /// q = W s and k_t = U h_t are already projected. The product with V is nearly all of the work: the real positions of
-/// whole sentences are packed into blocks of some thousand rows, whose scores softmax and sum read from the cache. The
-/// backward recomputes tanh and scores block by block: nothing of size [B,T,D] is kept.
+/// whole sentences are packed into blocks of about a thousand rows; softmax and sum read their scores from the cache.
+/// The backward recomputes tanh and scores block by block: nothing of size [B,T,D] is stored.
 ///
-/// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence alone and in a
-/// batch agree to rounding.
+/// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence computed alone
+/// and in a batch agrees up to rounding.
 namespace heed::inline HEED_TARGET::kernels {
 
 template <class T>
@@ -37,10 +37,11 @@ struct per_dimension_step {
 
 namespace detail {
 
-/// With far fewer rows BLAS packs V too often; with more, they leave the cache. (600 to 2000 are alike on Zen 5.)
+/// With far fewer rows BLAS packs V too often; with more, they do not fit in the cache. (600 to 2000 perform equally on
+/// Zen 5.)
 inline constexpr std::size_t block_rows = 1000;
 
-/// The first packed row of sentence b in a block that begins with sentence b0.
+/// The first packed row of sentence b in a block that starts with sentence b0.
 template <class T>
 inline std::size_t packed_row(const per_dimension_step<T>& step, std::size_t b0, std::size_t b)
 {
@@ -86,15 +87,15 @@ inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::si
     });
 }
 
-/// f(b, first packed row, length, d0, d1) over the sentences of a block and pieces of their columns. A piece has as
-/// many columns as let `streams` arrays of them stay in the second-level cache from one pass to the next.
+/// f(b, first packed row, length, d0, d1) over the sentences of a block and chunks of their columns. A chunk is small
+/// enough that `streams` arrays of its columns stay in the second-level cache from one pass to the next.
 template <class T, class F>
 inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::size_t b1, std::size_t streams, F&& f)
 {
     constexpr std::size_t cache = 512 * 1024, least = 64;
     const std::size_t D = step.width;
     std::size_t columns = cache / (sizeof(T) * streams * (step.positions + 1));
-    const std::size_t share = D * (b1 - b0) / (4 * threads());  // small batches: still some pieces for each thread
+    const std::size_t share = D * (b1 - b0) / (4 * threads());  // small batches: at least a few chunks for each thread
     if (threads() > 1 && columns > share) columns = share;
     columns = columns < least ? least : columns - columns % least;
     const std::size_t pieces = (D + columns - 1) / columns;
@@ -110,7 +111,7 @@ inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::s
     });
 }
 
-/// Columns [d0, d1) of one sentence: max, 1 / Σ exp and context, and the weights if wanted.
+/// Columns [d0, d1) of one sentence: max, 1 / Σ exp and context, and the weights if requested.
 template <class T>
 inline void per_dimension_piece(std::size_t n, std::size_t width, const T* scores, const T* values, std::size_t d0,
                                 std::size_t d1, T* top, T* scale, T* context, T* weights)
@@ -119,7 +120,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::size_t columns = d1 - d0;
     scratch here;
-    T* const sums = filled(here, 2 * columns, T(0));  // Σ exp, and then Σ exp ⊙ h, from d0 on
+    T* const sums = filled(here, 2 * columns, T(0));  // Σ exp, followed by Σ exp ⊙ h, from d0 on
     each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(top + d, splat(lowest)); });
     const auto highest = [&](auto rows, std::size_t t) {
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
@@ -145,7 +146,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
         });
     };
     in_groups<4>(0, n, highest);
-    // A column of nothing but -inf: exp(-inf - 0), not exp(-inf - -inf).
+    // A column with only -inf: exp(-inf - 0), not exp(-inf - -inf).
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> m = get(top + d);
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
@@ -170,11 +171,11 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
 
 }  // namespace detail
 
-/// The forward step: see the head of this file.
+/// The forward step: see the top of this file.
 ///
 /// Writes context c [B,D]; weights α [B,T,D] (0 beyond the length), unless nullptr; and normalizer [B,2,D], which the
-/// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). One number, max + log Σ, is not enough: added to a score of
-/// 1e4, the logarithm is lost in float. A sentence without positions gets context, weights and normalizer 0.
+/// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). A single number, max + log Σ, is not enough: added to a score
+/// of 1e4, the logarithm is lost in float. A sentence without positions gets context, weights and normalizer 0.
 template <class T>
 void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer)
 {
@@ -194,14 +195,14 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
     });
 }
 
-/// Backward of the step in the head of this file, from its normalizer; with t = tanh(q + k) and e recomputed:
+/// Backward of the step at the top of this file, from its normalizer; with t = tanh(q + k) and e recomputed:
 ///
 ///     dα_t += dc ⊙ h_t,   dh_t += α_t ⊙ dc               of c = Σ_t α_t ⊙ h_t
 ///     de_t  = α_t ⊙ (dα_t - Σ_k α_k ⊙ dα_k)              of α^d = softmax over t of e^d
 ///     dV   += Σ_t tᵀ de_t,   dt = de_t Vᵀ                of e = t V
 ///     dk_t += dt ⊙ (1 - t²),   dq += Σ_t dk_t            of t = tanh(q + k_t)
 ///
-/// d_context [B,D] and d_weights [B,T,D] come in (each may be nullptr); d_query [B,A], d_keys [B,T,A], d_V [A,D],
+/// d_context [B,D] and d_weights [B,T,D] are inputs (each may be nullptr); d_query [B,A], d_keys [B,T,A], d_V [A,D],
 /// d_values [B,T,D] are added to (each may be nullptr).
 template <class T>
 void per_dimension_backward(const per_dimension_step<T>& step, const T* normalizer, const T* d_context,
@@ -275,7 +276,7 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_PER_DIMENSION(X, T) \
     X(T, per_dimension_forward, void, per_dimension_forward, (const per_dimension_step<T>& step, T* weights, T* context, T* normalizer), (step, weights, context, normalizer)) \

@@ -10,7 +10,7 @@
 #include <heed/simd/simd.hpp>
 
 /// Recurrent units without their matrix products. Rows whose sentence has ended (step >= length) keep their state and
-/// pass its gradient on unchanged.
+/// pass its gradient through unchanged.
 ///
 /// A gated recurrent unit (Bahdanau et al. 2015, A.1.1):
 ///
@@ -18,10 +18,10 @@
 ///     h̃  = tanh(x_h + u_h)                        u_h = (r ⊙ h) U_h
 ///     h' = (1 - z) ⊙ h + z ⊙ h̃
 ///
-/// z is the candidate's share. Cho et al. 2014 and much code have z and 1 - z the other way round (docs/learn/gru.md). One
-/// step is: product, `gru_gates`, product, `gru_blend`; backward: `gru_blend_backward`, product, `gru_gates_backward`,
-/// product. If the reset gate acts on the product, h̃ = tanh(x_h + r ⊙ (u_h + b_h)), u_z|u_r|u_h = h U, one step is a
-/// product and `gru_reset_after`.
+/// z is the weight of the candidate. Cho et al. 2014 and much code swap z and 1 - z (docs/learn/gru.md). One step is:
+/// product, `gru_gates`, product, `gru_blend`; backward: `gru_blend_backward`, product, `gru_gates_backward`, product.
+/// If the reset gate acts on the product, h̃ = tanh(x_h + r ⊙ (u_h + b_h)), u_z|u_r|u_h = h U, one step is a product
+/// and `gru_reset_after`.
 ///
 /// Long short-term memory (Hochreiter and Schmidhuber 1997; f: Gers et al. 2000), a product and `lstm_forward`:
 ///
@@ -31,8 +31,8 @@ namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
-/// f(b, over) for every sentence b; it is over if the step lies at its length or beyond. `at` has `batch`, `width`,
-/// `lengths` and `step`. Threads share the sentences.
+/// f(b, over) for every sentence b; `over` is true if the step is at its length or beyond. `at` has `batch`, `width`,
+/// `lengths` and `step`. Parallel over sentences.
 template <class Step, class F>
 inline void each_sentence(const Step& at, F&& f)
 {
@@ -40,7 +40,7 @@ inline void each_sentence(const Step& at, F&& f)
              [&](std::size_t b) { f(b, at.lengths != nullptr && at.step >= at.lengths[b]); });
 }
 
-/// y = x; they may be the same.
+/// y = x; both may be the same memory.
 template <class T>
 void keep(std::size_t n, const T* x, T* y)
 {
@@ -62,7 +62,7 @@ template <class T>
 struct gru_step {
     std::size_t batch, width;              // B, H
     const T* inputs;                       // [B,3H] x_z|x_r|x_h, biases included
-    std::size_t input_stride;              // elements from one row of inputs to the next: 3H, or more in a slice
+    std::size_t input_stride;              // row stride of inputs: 3H, or more in a slice
     const T* hidden;                       // [B,H] h
     const std::size_t* lengths = nullptr;  // [B] or nullptr: no sentence ends
     std::size_t step = 0;                  // a row has ended if step >= its length
@@ -135,8 +135,8 @@ void gru_blend(const gru_step<T>& step, const T* recurrent, T* saved, T* next)
     });
 }
 
-/// Backward of h', where a = x + u: d_sums holds da_z|da_r|da_h, rows `sum_stride` apart: the gradient of both x and u.
-/// Parts 0 and 2 are written (not added to); rows that have ended get 0 there, and dh += dh'.
+/// Backward of h', where a = x + u: d_sums holds da_z|da_r|da_h with row stride `sum_stride`: the gradient of both x
+/// and u. Parts 0 and 2 are overwritten (not added to); rows that have ended get 0 there, and dh += dh'.
 template <class T>
 void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next, T* d_sums, std::size_t sum_stride,
                         T* d_hidden)
@@ -190,7 +190,7 @@ void gru_reset_after(const gru_step<T>& step, const T* recurrent, const T* bias,
     });
 }
 
-/// Backward, where a = x + u: as above, and da_r = da_h ⊙ p ⊙ r (1 - r), dp = da_h ⊙ r.
+/// Backward, where a = x + u: as in gru_blend_backward, and da_r = da_h ⊙ p ⊙ r (1 - r), dp = da_h ⊙ r.
 /// Writes d_inputs = da_z|da_r|da_h and d_products = da_z|da_r|dp, [B,3H] each; rows that have ended get 0 there, and
 /// dh += dh'. d_hidden may be null.
 template <class T>
@@ -225,7 +225,7 @@ struct lstm_step {
     const T* cell;                         // [B,H] c
     const std::size_t* lengths = nullptr;  // [B] or nullptr: no sentence ends
     std::size_t step = 0;                  // a row has ended if step >= its length
-    std::size_t input_stride = 0;          // elements from one row of inputs to the next; 0: 4H
+    std::size_t input_stride = 0;          // row stride of inputs; 0: 4H
 };
 
 /// h' and c' [B,H] from u (recurrent [B,4H]). saved [B,5H]: i|f|o|g and tanh(c'), nothing for rows that have ended.
@@ -263,7 +263,7 @@ void lstm_forward(const lstm_step<T>& step, const T* recurrent, T* saved, T* nex
 ///     da_g = dC ⊙ i ⊙ (1 - g²),    dc += dC ⊙ f
 ///
 /// d_sums [B,4H] is written: the gradient of both x and u. Rows that have ended get 0 there, and dh += dh', dc += dc'.
-/// A null d_next_hidden or d_next_cell counts as 0; a null d_hidden or d_cell is not wanted.
+/// A null d_next_hidden or d_next_cell counts as 0; a null d_hidden or d_cell is not computed.
 template <class T>
 void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hidden, const T* d_next_cell, T* d_sums,
                    T* d_hidden, T* d_cell)
@@ -301,7 +301,7 @@ void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hid
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_RECURRENT(X, T) \
     X(T, gru_gates, void, gru_gates, (const gru_step<T>& step, const T* recurrent, T* saved, T* reset_hidden), (step, recurrent, saved, reset_hidden)) \

@@ -13,7 +13,7 @@ namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
-/// A row that is longer than this is summed in parts, and these in double.
+/// A row that is longer than this is summed in parts, and the parts in double.
 inline constexpr std::size_t numbers_of_part = 4096;
 
 /// Σ part(first, count) over n numbers.
@@ -26,7 +26,7 @@ template <class T>
     return static_cast<T>(sum);
 }
 
-/// A sum in partial sums of registers: add(sum, i, load) adds the terms of the numbers at i.
+/// A sum in partial sums of registers: add(sum, i, load) adds the terms of the elements at i.
 template <std::size_t chains, class T>
 HEED_SIMD_INLINE T sum_in_chains(std::size_t n, const auto& add)
 {
@@ -129,7 +129,7 @@ void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_ROWS(X, T) \
     X(T, squared_distance, T, squared_distance, (std::size_t n, const T* a, const T* b), (n, a, b)) \

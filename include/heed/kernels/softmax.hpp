@@ -11,27 +11,27 @@
 
 /// Softmax over the positions of each sentence of a batch, one weight per position [B,T] or per dimension [B,T,D].
 ///
-/// `lengths` [B] counts the real positions of each row (nullptr: all T). The padding is never read and gets weight 0. A
-/// row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
+/// `lengths` [B] counts the real positions of each row (nullptr: all T). Padding is never read and gets weight 0. A row
+/// without positions, or with only scores of -inf, gets weights 0 everywhere.
 ///
-/// A score of -inf is hidden: its weight is 0 whatever the row holds, and where a weight is 0, so is the gradient,
-/// whatever comes back to it. Beside a score that is NaN or +inf, all other weights are NaN.
+/// A score of -inf is masked: its weight is 0 regardless of the other scores. Where a weight is 0, so is the gradient,
+/// regardless of the incoming gradient. If a score is NaN or +inf, all weights that are not masked are NaN.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
-/// `using kernel_tag = kernels::softmax_of_row;`.
+/// Names of the ways in which kernels turn a row of scores into weights. A normalizer that computes the same weights
+/// declares it: `using kernel_tag = kernels::softmax_of_row;`.
 struct softmax_of_row {};           // α = softmax(e)
 struct temporal_softmax_of_row {};  // α = softmax(e − L), L' = log(exp L + exp e)
 
 namespace detail {
 
-/// How many rows of this many elements are worth a thread.
+/// The number of rows of this many elements that are worth a thread.
 inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::size_t{1} << 15)
 {
     return elements == 0 ? worth : (worth + elements - 1) / elements;
 }
 
-/// f(row) for each row. Threads share them, at least `grain` a thread.
+/// f(row) for each row, in parallel, at least `grain` rows per thread.
 template <class F>
 inline void each_row(std::size_t rows, std::size_t grain, F&& f)
 {
@@ -46,7 +46,7 @@ inline std::size_t length_of(const std::size_t* lengths, std::size_t row, std::s
     return lengths == nullptr ? positions : lengths[row];
 }
 
-/// The n-th of the numbers at x; null stays null.
+/// x + n; null stays null.
 template <class T>
 inline T* behind(T* x, std::size_t n)
 {
@@ -59,7 +59,8 @@ inline void zero(T* y, std::size_t n)
     for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
 }
 
-/// The greatest element that is not NaN, -inf if there is none; the caller's sum is NaN anyway.
+/// The maximum of the elements that are not NaN, -inf if there are none; if there is a NaN, the caller's sum is NaN
+/// anyway.
 template <class T>
 inline T max_of(std::size_t n, const T* x)
 {
@@ -98,7 +99,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// A row without a score above -inf: weights 0, or NaN where the score is NaN. y may be x.
+/// A row with no score above -inf: weights 0, or NaN where the score is NaN. y may be x.
 template <class T>
 inline void no_weights(std::size_t n, const T* x, T* y)
 {
@@ -150,7 +151,7 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
     if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
     if (top == std::numeric_limits<T>::infinity()) return unknown_weights(n, x, y);
     const T factor = T(1) / exponentials(n, x, top, y);
-    if (factor != factor) {  // in place, what has underflown counts as hidden
+    if (factor != factor) {  // in place, underflow counts as masked
         for (std::size_t i = 0; i < n; ++i)
             y[i] = (x == y ? y[i] == T(0) : x[i] == -std::numeric_limits<T>::infinity()) ? T(0) : factor;
         return;
@@ -160,7 +161,7 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
         n, y, [scale](auto e) { return e * scale; }, y);
 }
 
-/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and nothing where y_j is 0, whatever dy_j is.
+/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and 0 where y_j is 0, regardless of dy_j.
 template <class T>
 inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
 {
@@ -180,7 +181,7 @@ inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
         n, dx, [mean](auto d, auto w, auto g) { return fma(w, g - mean, d); }, dx, y, dy);
 }
 
-/// One row: y_j = x_j - log Σ_k exp(x_k), and -inf where x_j is. y may be x.
+/// One row: y_j = x_j - log Σ_k exp(x_k), and -inf where x_j is -inf. y may be x.
 template <class T>
 inline void log_softmax_row(std::size_t n, const T* x, T* y)
 {
@@ -196,7 +197,7 @@ inline void log_softmax_row(std::size_t n, const T* x, T* y)
         n, y, [=](auto e) { return select(e == hidden, hidden, (e - shift) - rest); }, x);
 }
 
-/// One row: dx_j += dy_j - exp(y_j) Σ_k dy_k, of those that are not hidden.
+/// One row: dx_j += dy_j - exp(y_j) Σ_k dy_k, except where masked.
 template <class T>
 inline void log_softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
 {
@@ -212,7 +213,7 @@ inline void log_softmax_row_backward(std::size_t n, const T* y, const T* dy, T* 
         n, dx, [=](auto d, auto w, auto g) { return d + seen(w, g - exp(w) * all); }, dx, y, dy);
 }
 
-/// Walks the columns [begin, end) of a row-major block register by register: f(column, count).
+/// Calls f(column, count) for each register of the columns [begin, end) of a row-major block.
 template <class T, class F>
 HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
 {
@@ -233,7 +234,7 @@ HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
 template <class T>
 struct column_sums {
     simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
-    simd::vec<T> blocks{}, lost{};  // Σ of the blocks before, and what rounding has lost there
+    simd::vec<T> blocks{}, lost{};  // Σ of the previous blocks, and its rounding error
 
     template <class Load>
     HEED_SIMD_INLINE void add(std::size_t n, const T* x, std::size_t stride, Load&& load)
@@ -245,7 +246,7 @@ struct column_sums {
             const std::size_t count = n - t < rows ? n - t : rows;
             vec<T> next = top;
             for (std::size_t r = 0; r < count; ++r) next = max(next, load(x + (t + r) * stride));
-            // A column of nothing but -inf so far: exp(-inf - 0), not exp(-inf - -inf).
+            // A column with only -inf so far: exp(-inf - 0), not exp(-inf - -inf).
             const vec<T> shift = select(next == lowest, vec<T>{}, next);
             const vec<T> factor = exp(top - shift);
             vec<T> part = sum * factor;
@@ -309,7 +310,7 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
                            const T* scores, T* weights)
 {
     using namespace simd;
-    if (positions == 0) return;  // there is no memory to point into either
+    if (positions == 0) return;  // pointers may be null
     detail::each_row(batch, detail::rows_a_shard(positions * width), [=](std::size_t b) {
         const std::size_t n = detail::length_of(lengths, b, positions);
         const T* x = scores + b * positions * width;
@@ -359,7 +360,7 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_SOFTMAX(X, T) \
     X(T, softmax, void, softmax, (std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights), (batch, positions, lengths, scores, weights)) \

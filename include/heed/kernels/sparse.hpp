@@ -16,16 +16,18 @@
 ///
 ///     α_j = max(z_j - τ, 0)^p,  z_j = (e_j - max_k e_k) / p,  τ such that Σ_j α_j = 1
 ///
-/// τ is found exactly. Let z be sorted, greatest first: z_{k+1} has a weight if and only if the k scores above it leave
-/// some, f_k(z_{k+1}) < 1 with f_k(x) = Σ_{i<=k} (z_i - x)^p. Once that fails, f_k(τ) = 1 is a linear or a quadratic
-/// equation. Since z_1 = 0, only scores with z_j > -1 matter; a heap yields as many in order as are needed.
+/// τ is found exactly. Let z be sorted in descending order: z_{k+1} has a weight if and only if the k scores above it
+/// leave some, f_k(z_{k+1}) < 1 with f_k(x) = Σ_{i<=k} (z_i - x)^p. Once that fails, f_k(τ) = 1 is a linear or a
+/// quadratic equation. Since z_1 = 0, only scores with z_j > -1 matter; a heap yields them in order until enough are
+/// found.
 ///
-/// Lengths as in softmax.hpp. -inf gets weight 0 whatever the row holds; a NaN among the scores shows in the weights.
+/// Lengths as in softmax.hpp. -inf gets weight 0 regardless of the other scores; a NaN among the scores propagates to
+/// the weights.
 namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
-/// τ for n scores whose greatest is `top`; `heap` has room for n.
+/// τ for n scores with maximum `top`; `heap` has room for n.
 template <int power, class T>
 double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
 {
@@ -34,9 +36,9 @@ double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
     for (std::size_t j = 0; j < n; ++j) {
         if (static_cast<double>(value_of(scores[j])) - top > -power) heap[left++] = scores[j];
     }
-    if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the greatest is NaN or infinite
+    if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the maximum is NaN or infinite
     std::make_heap(heap, heap + left);
-    double count = 0, sum = 0, squares = 0;  // of the z_i that have a weight; in double, since float would lose Σ α = 1
+    double count = 0, sum = 0, squares = 0;  // over the z_i with a weight; in double, since float would lose Σ α = 1
     for (; left > 0; --left) {
         const double z = (static_cast<double>(value_of(heap[0])) - top) / power;
         const double used = power == 1 ? sum - count * z : squares - 2 * z * sum + count * z * z;
@@ -63,7 +65,7 @@ void sparse_column(std::size_t n, const T* x, T* y, T* heap)
     const double top = static_cast<double>(value_of(greatest)), tau = sparse_threshold<power>(n, x, top, heap);
     if (tau != tau) return unknown_weights(n, x, y);
     const auto above = [=](std::size_t j) { return (static_cast<double>(value_of(x[j])) - top) / power - tau; };
-    [[maybe_unused]] double pulled = 0, all = 0;  // of dual numbers: α' = (diag(s) - s sᵀ / Σ s) e', s as below
+    [[maybe_unused]] double pulled = 0, all = 0;  // for dual numbers: α' = (diag(s) - s sᵀ / Σ s) e', s as below
     if constexpr (dual_element<T>) {
         for (std::size_t j = 0; j < n; ++j) {
             const double s = above(j) <= 0 ? 0 : power == 1 ? 1 : above(j);
@@ -83,7 +85,7 @@ void sparse_column(std::size_t n, const T* x, T* y, T* heap)
     }
 }
 
-/// ∂α/∂e = diag(s) - s sᵀ / Σ s, and this is s: 1 or 0 for sparsemax, √α for 1.5-entmax.
+/// ∂α/∂e = diag(s) - s sᵀ / Σ s with this s: 1 or 0 for sparsemax, √α for 1.5-entmax.
 template <int power, class V>
 HEED_SIMD_INLINE V sparse_slope(V weight)
 {
@@ -129,7 +131,7 @@ void each_column_of_scores(std::size_t batch, std::size_t positions, std::size_t
     });
 }
 
-/// softmax over the k greatest of n scores, and those equal to the k-th. y may be x.
+/// softmax over the top k of n scores, and those equal to the k-th. y may be x.
 template <class T>
 void greatest_column(std::size_t n, std::size_t k, const T* x, T* y, T* heap)
 {
@@ -164,7 +166,7 @@ void sparse_weights(std::size_t batch, std::size_t positions, std::size_t width,
                                   [](auto... in) { detail::sparse_column<power>(in...); });
 }
 
-/// softmax over the k greatest scores of each row.
+/// softmax over the top k scores of each row.
 template <class T>
 void greatest_weights(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
                       std::size_t k, const T* scores, T* weights)
@@ -228,7 +230,7 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_SPARSE(X, T) \
     X(T, sparse_weights_1, void, sparse_weights<1>, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* scores, T* weights), (batch, positions, width, lengths, scores, weights)) \

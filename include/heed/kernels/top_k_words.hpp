@@ -20,29 +20,29 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
-/// The greatest log-probabilities of a softmax, without the softmax: all that a search needs from a row of logits.
+/// The top k log-probabilities of a softmax, without computing the softmax: enough for a search.
 ///
-///     log p_w = x_w − log Σ_i exp(x_i)       for the few words w of greatest x_w, and for one requested word
+///     log p_w = x_w − log Σ_i exp(x_i)       for the top k words w by x_w, and for one requested word
 ///
-/// A first pass over a row finds its maximum and a bound that the wanted words must reach; a second one the sum and the
-/// few words above the bound. `output_top_k` scans the logits t W + b of an output layer tile by tile instead, while
-/// they are in registers and first-level cache, and never stores them.
+/// A first pass over a row finds its maximum and a bound that the top k words must reach; a second pass finds the sum
+/// and the few words above the bound. `output_top_k` scans the logits t W + b of an output layer tile by tile instead,
+/// while they are in registers and first-level cache, and never stores them.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// The wanted results of each row, and their destinations.
+/// The requested results of each row, and their destinations.
 template <class T>
 struct top_k_words {
-    std::size_t most = 0;                 // how many words of each row; at most V
+    std::size_t most = 0;                 // k, the number of words of each row; at most V
     const std::uint32_t* also = nullptr;  // [R] a word of each row whose log-probability is always returned, or
                                           // nullptr. It is -inf for a word not below V
-    std::uint32_t* words = nullptr;       // [R,most] the most probable first; of equal ones, the lower word first
+    std::uint32_t* words = nullptr;       // [R,most] the most probable first; in case of a tie, the lower word first
     T* log_p = nullptr;                   // [R,most]
     T* log_p_also = nullptr;              // [R]
 };
 
 namespace detail {
 
-/// f(i) for the places i of a register (among its first `count`) where v reaches the bound.
+/// f(i) for the positions i of a register (among its first `count`) where v reaches the bound.
 template <class T, class F>
 HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, F&& f)
 {
@@ -66,7 +66,7 @@ HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, 
 #endif
 }
 
-/// One row: its words of greatest x_w in order, the maximum `top`, and Σ_i exp(x_i − top). With a bias, x = row + bias.
+/// One row: its top k words in order, the maximum `top`, and Σ_i exp(x_i − top). With a bias, x = row + bias.
 template <class T>
 class row_search {
 public:
@@ -81,7 +81,7 @@ public:
         };
         constexpr T lowest = -std::numeric_limits<T>::infinity();
         const std::size_t full = V / lanes<T>, rest = V % lanes<T>;
-        // The maxima of enough disjoint groups of words: at least as many words as there are groups reach the least.
+        // The minimum of the maxima of N disjoint groups of words is reached by at least N words.
         const std::size_t groups = std::min(std::max<std::size_t>((2 * most + lanes<T> - 1) / lanes<T>, 1), full + 1);
         maxima_.resize(groups * lanes<T>);
         top_ = lowest;
@@ -145,12 +145,12 @@ private:
     T top_ = 0, sum_ = 0;
 };
 
-/// Writes the words found in a row: a row_search or leaders.
+/// Writes the words found in a row: a row_search or top_k.
 template <class T>
 void put_top_words(std::size_t r, std::size_t V, const auto& found, T log_sum, const top_k_words<T>& wanted)
 {
     for (std::size_t k = 0; k < wanted.most; ++k) {
-        const bool there = k < found.size();  // a row of NaN has no words to find: those returned are V
+        const bool there = k < found.size();  // a row of NaN has no top words: returns V
         wanted.words[r * wanted.most + k] = there ? found.place(k) : static_cast<std::uint32_t>(V);
         wanted.log_p[r * wanted.most + k] = there ? found.value(k) - log_sum : -std::numeric_limits<T>::infinity();
     }
@@ -180,7 +180,7 @@ void log_softmax_top(std::size_t rows, std::size_t V, const T* logits, const T* 
     });
 }
 
-/// The same for an ensemble of models: logits[m] [R,V], biases included.
+/// log_softmax_top for an ensemble of models: logits[m] [R,V], biases included.
 ///
 ///     arithmetic   p = 1/M Σ_m softmax(x_m)                    geometric   p = softmax(1/M Σ_m x_m)
 ///
@@ -236,14 +236,14 @@ HEED_SIMD_INLINE V moved_on(V before, V v, std::index_sequence<i...>)
     return __builtin_shufflevector(before, v, (sizeof...(i) - 1 + i)...);
 }
 
-/// Whether a lane exceeds the bound or is NaN.
+/// Does any lane exceed the bound, or is any NaN?
 template <class T>
 HEED_SIMD_INLINE bool any_above(simd::vec<T> v, T bound)
 {
     return simd::any(~(v <= simd::splat(bound)));
 }
 
-/// f(i) for each place i in these registers whose number exceeds the bound.
+/// f(i) for each position i in these registers whose number exceeds the bound.
 template <class T, std::size_t n, class F>
 HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
 {
@@ -267,8 +267,8 @@ HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
 
 }  // namespace detail
 
-/// The `most` greatest in order, with their places; of equal ones, the earlier one first. A number is inserted into
-/// whole registers without a branch, which would be mispredicted.
+/// The top `most` numbers in order, with their positions; in case of a tie, the earlier one first. A number is inserted
+/// into whole registers without a branch, which would be mispredicted.
 template <class T>
 class top_k {
 public:
@@ -284,7 +284,7 @@ public:
 
     /// The bound that a number must exceed to be inserted.
     T bound() const { return bound_; }
-    /// Their count: `most`, or the count of numbers above -inf so far if that is less.
+    /// The size: `most`, or the number of values above -inf so far if that is less.
     std::size_t size() const { return count_; }
     T value(std::size_t k) const { return values_[k]; }
     std::uint32_t place(std::size_t k) const { return static_cast<std::uint32_t>(places_[k]); }
@@ -327,7 +327,7 @@ private:
 
 namespace detail {
 
-/// Σ exp(x - shift) of some columns of a row, a sum in each lane.
+/// Σ exp(x - shift) of some columns of a row, one sum per lane.
 template <class T>
 struct sum_so_far {
     simd::vec<T> sum{};
@@ -354,7 +354,7 @@ struct row_so_far {
     // much that the sum could overflow: a running maximum would cost one more exponential for every four.
     static constexpr T room = sizeof(T) == 4 ? T(40) : T(300);
 
-    sum_so_far<T> part;  // of the columns that are scanned now: it depends on nothing before them
+    sum_so_far<T> part;  // of the columns being scanned: independent of the columns before
     T also = -std::numeric_limits<T>::infinity();
     top_k<T> found;
 
@@ -375,7 +375,7 @@ struct row_so_far {
         vec<T> top = x[0];
         unrolled<n>([&](auto i) { top = max(x[i], top); });
         auto& [sum, shift] = part;
-        // After the first tiles, few have anything above the bound.
+        // After the first tiles, few contain a number above the bound.
         if (any_above(top, std::min(found.bound(), shift + room))) {
             const T greatest = max(top);
             if (greatest > shift + room) {
@@ -393,7 +393,7 @@ struct row_so_far {
         sum += more;
     }
 
-    /// Merges what was found in later columns.
+    /// Merges the results of later columns.
     void add(const row_so_far& later)
     {
         if (!(later.also == -std::numeric_limits<T>::infinity())) also = later.also;
@@ -405,8 +405,8 @@ struct row_so_far {
 }  // namespace detail
 
 /// log_softmax_top of t W + b: t [R,K]; W panels of T, or int8_panels; `bias` [panels · width], -inf past the last
-/// column. A row's sum is that of a fixed number of parts, in their order, so that it has the same bits beside any
-/// other rows and with any number of threads.
+/// column. A row's sum has a fixed number of parts in a fixed order, so that it has the same bits in any batch and for
+/// any number of threads.
 template <class T, class Panels>
 void output_top_k(std::size_t rows, const T* t, const Panels& W, const T* bias, const top_k_words<T>& wanted)
 {
@@ -452,7 +452,7 @@ void output_top_k(std::size_t rows, const T* t, const Panels& W, const T* bias, 
     };
     constexpr std::size_t worth_sharing = std::size_t{1} << 18;
     if (threads() > 1 && rows <= block * (2 * threads() - 1)) {
-        // Few rows: reading W dominates, and each thread reads some parts of it.
+        // Few rows: reading W dominates, and each thread reads some parts of W.
         const heed::detail::kept_between_calls<std::vector<row>> kept_states;
         row* const states = begun(*kept_states, threads() * rows);
         sum* const of_parts = detail::filled(here, parts * rows, sum{});
@@ -483,7 +483,7 @@ void output_top_k(std::size_t rows, const T* t, const Panels& W, const T* bias, 
         block);
 }
 
-/// The same, with the panels that there are.
+/// output_top_k with the panels in use.
 template <class T>
 void output_top_k(std::size_t rows, const T* t, const weight_panels<T>& W, const T* bias, const top_k_words<T>& wanted)
 {

@@ -13,7 +13,7 @@
 /// One context per row: the sum of the values, each times its weight.
 ///
 /// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values beyond the length are never read.
-/// Rows of values are read side by side, each from beginning to end, which is the fastest way to read memory.
+/// Reads of several rows of values are interleaved, each row sequentially, which is the fastest way to read memory.
 namespace heed::inline HEED_TARGET::kernels {
 
 /// Names of the ways in which kernels combine weights and values, for combiners: `using kernel_tag = …;`.
@@ -38,7 +38,7 @@ HEED_SIMD_INLINE void add_four(std::size_t columns, std::size_t stride, const T*
         context, values + at(0) * stride, values + at(1) * stride, values + at(2) * stride, values + at(3) * stride);
 }
 
-/// c += Σ_j α_j h_j of n rows that are `stride` apart, summed in their order.
+/// c += Σ_j α_j h_j of n rows with row stride `stride`, summed in order.
 template <class T>
 inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride, const T* weights, const T* values,
                          T* context)
@@ -61,7 +61,7 @@ template <class T>
     });
 }
 
-/// The same over all columns, skipping weights of 0, of values that are `registers` registers wide.
+/// Σ_j α_j h_j over all columns, skipping weights of 0, for values that are `registers` registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void selected_sum_narrow(std::size_t n, const T* weights, const T* values, T* context, bool ahead)
 {
@@ -78,7 +78,7 @@ template <std::size_t registers, class T>
     unrolled<registers>([&](auto r) { store(context + r * lanes<T>, sums[r]); });
 }
 
-/// The same of any width.
+/// selected_sum_narrow for any width.
 template <class T>
 inline void selected_sum_block(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
                                bool ahead)
@@ -101,7 +101,7 @@ inline void selected_sum_block(std::size_t n, std::size_t width, const T* weight
     for (std::size_t k = 0; k < count; ++k) add_scaled(width, context, weights[chosen[k]], values + chosen[k] * width);
 }
 
-/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache.
+/// selected_sum_block for any number of positions; skipped values may be NaN. `ahead`: the values are not cached.
 template <class T>
 inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
                              bool ahead = false)
@@ -132,7 +132,7 @@ inline void weighted_sum_rows_backward(std::size_t width, const T* weights, cons
     for (std::size_t r = 0; r < rows; ++r) d_weights[r] = (g == nullptr ? T(0) : g[r]) + sum(dot[r]);
 }
 
-/// The same for the positions [j0, j1) of one sentence.
+/// weighted_sum_rows_backward for the positions [j0, j1) of one sentence.
 template <class T>
 inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_t width, const T* weights,
                                       const T* values, const T* d_context, const T* g, T* d_weights, T* d_values)
@@ -148,7 +148,8 @@ inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_
     simd::in_groups<4>(j0, j1, step);
 }
 
-/// f(row, begin, end) over the positions of all sentences, shared evenly even if there is only one sentence.
+/// f(row, begin, end) over the positions of all sentences, split evenly among threads even if there is only one
+/// sentence.
 template <class F>
 inline void each_position(std::size_t batch, std::size_t positions, const std::size_t* lengths, std::size_t cost, F&& f)
 {
@@ -163,7 +164,7 @@ inline void each_position(std::size_t batch, std::size_t positions, const std::s
     });
 }
 
-/// f(row, d0, d1) over the columns of all sentences: whole rows where there are enough of them for all threads.
+/// f(row, d0, d1) over the columns of all sentences: whole rows if there are enough for all threads.
 template <class T, class F>
 inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t cost, F&& f)
 {
@@ -211,7 +212,7 @@ void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t
     });
 }
 
-// Of heed::compiled.
+// Compiled into heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_WEIGHTED_SUM(X, T) \
     X(T, weighted_sum, void, weighted_sum, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* weights, const T* values, T* context), (batch, positions, width, lengths, weights, values, context)) \

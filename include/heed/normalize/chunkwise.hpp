@@ -12,12 +12,13 @@
 #include <heed/ops/rows.hpp>
 #include <heed/policy/weigh.hpp>
 
-/// Attention in chunks: a softmax over the positions up to each one, and the weights of all these softmaxes together.
+/// Attention in chunks: a softmax over the w positions up to each position, and the weighted sum of all these
+/// softmaxes.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// Some sums Σ_i exp(t_i) x_i with a common factor: exp(top) · sum, top the greatest t_i. -inf: there is nothing yet.
+/// N sums Σ_i exp(t_i) x_i with a common factor: exp(top) · sum, where top is the maximum t_i. -inf: empty.
 template <class T, std::size_t N>
 struct sums_of_exp {
     T top;
@@ -44,14 +45,15 @@ struct sums_of_exp {
     }
 };
 
-/// tell(k, at(k−w+1) + … + at(k)) for k = 0 … n−1, less at the beginning. Nothing is ever subtracted from a sum: a
-/// window is the end of one block of w positions and the beginning of the next, and a position joins three sums.
+/// tell(k, at(k−w+1) + … + at(k)) for k = 0 … n−1, with fewer terms at the beginning. Nothing is subtracted from a sum:
+/// a window joins the end of one block of w positions and the beginning of the next, so a position is added three
+/// times.
 template <class T, std::size_t N>
 void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 {
     scratch here;
     using sums = sums_of_exp<T, N>;
-    sums* const ends = here.take<sums>(std::min(n, w));  // of the block before, from each of its positions on
+    sums* const ends = here.take<sums>(std::min(n, w));  // of the previous block, starting at each of its positions
     for (std::size_t begin = 0; begin < n; begin += w) {
         const std::size_t count = std::min(w, n - begin);
         sums some = sums::none();
@@ -72,13 +74,14 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 
 }  // namespace detail
 
-/// Each position k hands its weight α_k to the chunk of the w positions up to it, by a softmax of u_j = s e_j:
+/// Each position k distributes its weight α_k over the chunk of w positions ending at k, by a softmax of u_j = s e_j:
 ///
 ///     P_{k,j} = exp(u_j) / Σ_{l=k−w+1}^{k} exp(u_l),  β_j = Σ_{k=j}^{j+w−1} α_k P_{k,j}
 ///     h_k = Σ_j P_{k,j} ∂β_j,  ∂α_k += h_k,  ∂u_j = Σ_k α_k P_{k,j} (∂β_j − h_k),  ∂e_j += s ∂u_j,  ∂s += Σ_j e_j ∂u_j
 ///
-/// α, e [B,T] or [B,T,D], each dimension alone; s [1]. Behind the real positions of a row, and where e_j is -inf, β_j
-/// is 0. Each sum is relative to the greatest u of its window, so that no window underflows beside another one.
+/// α, e [B,T] or [B,T,D], each dimension separately; s [1]. After the real positions of a row, and where e_j is -inf,
+/// β_j is 0. Each sum is relative to the maximum u of its window, so that a window does not underflow next to another
+/// one.
 struct mocha_op : operation<mocha_op> {
     static constexpr ranks takes{2, 3};
 
@@ -129,7 +132,7 @@ struct mocha_op : operation<mocha_op> {
     {
         using two = detail::sums_of_exp<T, 2>;
         scratch kept;
-        T* const of_row = kept.take<T>(e.shape[0]);  // ∂s, summed in the order of rows whatever the threads
+        T* const of_row = kept.take<T>(e.shape[0]);  // ∂s, summed in row order, independent of the number of threads
         const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
         detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
             const std::size_t n = real[b];
@@ -173,7 +176,7 @@ private:
         using limits = std::numeric_limits<decltype(x)>;
         return std::clamp(x, limits::lowest(), limits::max());
     }
-    /// u = s e; the greatest number instead of infinity, of which the difference would be NaN.
+    /// u = s e; infinities become the largest finite number, as their difference would be NaN.
     static auto scaled(auto s, auto e) { return finite(s * finite(e)); }
 };
 inline constexpr mocha_op mocha{};
@@ -182,20 +185,21 @@ inline constexpr mocha_op mocha{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Monotonic chunkwise attention (MoChA): from where a monotonic scan stops, a softmax looks back over w positions.
+/// Monotonic chunkwise attention (MoChA): from where a monotonic scan stops, a softmax attends to the last w positions.
 ///
 ///     β_{i,j} = Σ_{k=j}^{j+w−1} α_{i,k} exp(u_{i,j}) / Σ_{l=k−w+1}^{k} exp(u_{i,l})      Chiu & Raffel 2018, §2.3
 ///
-///     chunkwise{w, s, monotonic{r}}                            to train
-///     chunkwise{w, s, noisy{1, seed, monotonic{r}}}            the same with the paper's noise on the scan's energies
+///     chunkwise{w, s, monotonic{r}}                            for training
+///     chunkwise{w, s, noisy{1, seed, monotonic{r}}}            for training with the paper's noise on the energies
 ///     chunkwise{w, s, monotonic_hard{r}}                       the trained model: the softmax of one chunk
 ///
-/// α are the weights of any normalizer, whose state this one has; the paper's is `monotonic`. At the beginning of a
-/// sentence a chunk is as much of it as there is. Weights sum to what α sums to. Linear time for any w. Works per
-/// dimension, too. Throws heed::error if w is 0.
+/// α are the weights of any normalizer, and the state is the state of that normalizer; the paper's is `monotonic`. At
+/// the beginning of a sentence chunks are shorter. The sum of the weights is the sum of α. Linear time for any w. Also
+/// works per dimension. Throws heed::error if w is 0.
 ///
-/// Deviation: the paper's chunk energies u are a second score with parameters of its own. Here u = s e with a learned
-/// number s [1], which sets how sharply a chunk is looked at (0: its mean); the scan has e + r (docs/explanation/decisions.md).
+/// Deviation: the paper's chunk energies u are a second score with separate parameters. Here u = s e with a learned
+/// number s [1], which sets how sharp the softmax of a chunk is (0: its mean); the scan uses e + r
+/// (docs/explanation/decisions.md).
 template <class Vector, class Inner>
 struct chunkwise {
     std::size_t width = 2;  // w
@@ -204,17 +208,18 @@ struct chunkwise {
 
     using wraps = Inner;
 
-    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::mocha(weigh(inner, scores, state, at), at.visible(scores), s, width, at.real);
     }
 
     auto advance(const tensor auto& scores, const tensor auto&, const auto& state, const auto& at) const
     {
-        return next_of(inner, scores, weigh(inner, scores, state, at), state, at);  // it remembers α, not β
+        return next_of(inner, scores, weigh(inner, scores, state, at), state,
+                       at);  // its state is computed from α, not β
     }
 
-    /// Both from one α.
+    /// Weights and state from a single α.
     auto weigh_and_advance(const tensor auto& scores, const auto& state, const auto& at) const
     {
         auto scanned = weigh_with_next(inner, scores, state, at);

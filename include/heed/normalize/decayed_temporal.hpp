@@ -15,33 +15,32 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y = e − strength·L, and e itself where L = -inf: e and L [...] -> [...]. With strength 1 it is
+/// y = e − strength·L, and e itself where L = -inf: e and L [...] -> [...]. With strength 1 this is
 /// ops::subtract_history.
 ///
 ///     ∂e += ∂y,  ∂L −= strength ∂y where there is a history
 inline constexpr binary<functions::subtract_history, double> subtract_scaled_history{
     "subtract_scaled_history", "the history", "the shape of the scores"};
 
-/// y = log(exp(L − decay) + exp(e)): L and e [...] -> [...]. The history grown by a step, where everything before it
-/// counts exp(−decay) times as much. With decay 0 it is ops::logaddexp.
+/// y = log(exp(L − decay) + exp(e)): L and e [...] -> [...]. Adds a step to the history, after weighting the past by
+/// exp(−decay). With decay 0 this is ops::logaddexp.
 ///
 ///     ∂L += exp(L − decay − y) ∂y,  ∂e += exp(e − y) ∂y
-inline constexpr binary<functions::logaddexp, double> fade{"fade", "what joins the history",
-                                                           "the shape of the history"};
+inline constexpr binary<functions::logaddexp, double> fade{"fade", "the added term", "the shape of the history"};
 
 }  // namespace heed::inline HEED_TARGET::ops
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Temporal modulation of any strength, by a past that fades.
+/// Temporal modulation of any strength, with a decaying history.
 ///
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1} - δ, e_{t-1})
 ///     α_t = inner(u_t),  u_1 = e_1,  u_t = e_t - β L_t        after Sankaran et al. 2016, eq. 6-8
 ///
-/// Both numbers are settings of ours (docs/explanation/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is `inner`
-/// alone; β < 0 draws the query back to where it was. A step k steps before the last one counts exp(-δ k) as much; δ =
-/// infinity remembers the last step only, which is `recent_temporal{1}`. The state is one number per score, through
-/// which gradients flow. Throws heed::error at `start` if β is not finite or δ is negative or NaN.
+/// Both numbers are our additions (docs/explanation/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is
+/// `inner` alone; β < 0 draws the query back to previous positions. A step k steps before the last one has the factor
+/// exp(-δ k); δ = infinity keeps only the last step, which is `recent_temporal{1}`. The state is one number per
+/// score, through which gradients flow. Throws heed::error at `start` if β is not finite or δ is negative or NaN.
 template <class Inner = softmax>
 struct decayed_temporal {
     double strength = 1;  // β
@@ -81,7 +80,7 @@ struct decayed_temporal {
         }
     }
 
-    /// All queries at once over softmax: see kernels/tiles/temporal.hpp.
+    /// For all queries at once over softmax: see kernels/tiles/temporal.hpp.
     auto tile_rule() const
     {
         if constexpr (std::is_same_v<Inner, softmax>) {

@@ -56,7 +56,7 @@ struct dropout_weights_op : row_operation<dropout_weights_op> {
                 if (row.keep[i] != 0) pulled[k] += static_cast<in_double<T>>(a[i] * d[i]);
             });
             plan.each_element(n, [&](std::size_t i, std::size_t k) {
-                if (!(row.kept[k] > T(0))) return;  // all dropped: 0 whatever the weights are
+                if (!(row.kept[k] > T(0))) return;  // all dropped: 0 for any weights
                 const T mean = static_cast<T>(pulled[k]) / row.kept[k];
                 d_a[i] += row.keep[i] != 0 ? mean + row.r[k] * (d[i] - mean) : mean;
             });
@@ -64,12 +64,12 @@ struct dropout_weights_op : row_operation<dropout_weights_op> {
     }
 
 private:
-    /// The draws for a row and what follows from them, the same forward and backward.
+    /// The random draws of a row and their factors, the same in forward and backward.
     template <class T>
     struct drawn {
         std::uint8_t* keep;  // [n,D] k
         T* r;                // [D]
-        T* kept;             // [D] Σ k α, where it is wanted
+        T* kept;             // [D] Σ k α, if required
 
         drawn(const detail::row_plan& plan, std::size_t b, std::size_t n, double p, std::uint64_t stream,
               bool renormalize, const T* weights, scratch& memory)
@@ -100,11 +100,11 @@ namespace heed::inline HEED_TARGET::normalize {
 
 /// Options of `dropout`, by name: `{.at_inference = true}`.
 struct dropout_options {
-    bool renormalize = false;   // the weights that are left get the sum of all
+    bool renormalize = false;   // preserves the sum of the weights
     bool at_inference = false;  // also without a tape
 };
 
-/// Dropout on the weights of any normalizer: the context leaves out some of the positions, at random.
+/// Dropout on the weights of any normalizer: the context omits some positions, at random.
 ///
 ///     c = combine(α'),  α'_j = k_j α_j / (1 − p),  k_j = 0 with probability p, else 1     Srivastava et al. 2014, §4
 ///     .renormalize:     α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α
@@ -112,12 +112,12 @@ struct dropout_options {
 ///     normalize::dropout{0.1, seed}                            // over softmax
 ///     normalize::dropout{0.1, seed, normalize::softmax{}, {.renormalize = true}}
 ///
-/// The weights that are returned, remembered and passed to coverage are those before dropout: only the context is
-/// affected. If a row's weights are all dropped, its context is 0.
+/// Weights that are returned, stored in a state or passed to coverage are those before dropout: only the context is
+/// affected. If all weights of a row are dropped, its context is 0.
 ///
-/// It takes effect on the tape only, unless `options.at_inference` is set (Monte Carlo dropout, Gal & Ghahramani 2016).
-/// Which weights are dropped depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. p
-/// outside [0,1) throws heed::error.
+/// Dropout is active on the tape only, unless `options.at_inference` is set (Monte Carlo dropout, Gal & Ghahramani
+/// 2016). The draws depend only on (seed, step, row, position, dimension): use a new seed for each batch. p outside
+/// [0,1) throws heed::error.
 template <class Inner>
 struct dropout {
     double p = 0;

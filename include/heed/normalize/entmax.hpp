@@ -22,8 +22,8 @@ namespace heed::inline HEED_TARGET::ops {
 ///
 ///     w_j = [1 + δ y_j]₊^{1/δ},  y_j = e_j − max_k e_k − u,  u such that Σ_j w_j = 1
 ///
-/// over the real positions of each row: e [B,T] or [B,T,D], a [1]. Newton's method finds u, from one that is too small.
-/// In this form a small δ, where (α − 1) e and its τ are nearly equal, loses nothing. With s_j = w_j^{2−α}:
+/// over the real positions of each row: e [B,T] or [B,T,D], a [1]. Newton's method finds u, starting from a value that
+/// is too small. This form stays exact for a small δ, where (α − 1) e and its τ are nearly equal. With s_j = w_j^{2−α}:
 ///
 ///     ∂e_j += s_j (∂w_j − m),  m = Σ_k s_k ∂w_k / Σ_k s_k
 ///     ∂a   += δ (1 − δ) Σ_j w_j g_j (∂w_j − m),  g_j = (x_j / (1 + x_j) − ln(1 + x_j)) / δ²,  x_j = δ y_j
@@ -32,7 +32,7 @@ struct entmax_op : operation<entmax_op> {
 
     static auto shape(const auto& e, const auto& a, const lengths_view& real)
     {
-        require_shape("entmax", "what shapes it", a.shape, {1}, "one number");
+        require_shape("entmax", "a", a.shape, {1}, "one number");
         real.require("entmax", e.shape[0], e.shape[1]);
         return e.shape;
     }
@@ -61,7 +61,7 @@ struct entmax_op : operation<entmax_op> {
             in_double<T> slopes = 0, pulled = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const T s = slope(weights.data[at + j * step], delta);
-                if (s == T(0)) continue;  // what comes back to it may be NaN
+                if (s == T(0)) continue;  // ∂w may be NaN
                 slopes += static_cast<in_double<T>>(s);
                 pulled += static_cast<in_double<T>>(s * d_weights.data[at + j * step]);
             }
@@ -74,13 +74,13 @@ struct entmax_op : operation<entmax_op> {
                 if (d_e) d_e.data[i] += slope(w, delta) * by;
                 if (d_a) sum += static_cast<in_double<T>>(bend(w, delta) * by);
             }
-            of_rows[at / (positions * width)] += static_cast<T>(sum);  // a row is one thread's
+            of_rows[at / (positions * width)] += static_cast<T>(sum);  // one thread computes each row
         });
         for (std::size_t b = 0; d_a && b < e.shape[0]; ++b) *d_a.data += delta * (1 - delta) * of_rows[b];
     }
 
 private:
-    /// Σ_j w_j and Σ_j s_j, and w itself.
+    /// Writes w; computes Σ_j w_j and Σ_j s_j.
     template <class T>
     static void sums(std::size_t n, T delta, const T* x, T u, T* y, T& weights, T& slopes)
     {
@@ -118,7 +118,7 @@ private:
             const T better = u + (weights - 1) / slopes;
             const bool settled = !(better > u + 2 * std::numeric_limits<T>::epsilon() * std::max(T(1), u));
             if (settled && !dual_element<T>) break;
-            u = better;  // for a dual number the last step, too: it is what has the derivative
+            u = better;  // dual numbers need the last step for their derivative
             if (settled) {
                 sums(n, delta, static_cast<const T*>(scores), u, y, weights, slopes);
                 break;
@@ -134,7 +134,7 @@ private:
         using std::exp, std::log;
         return w == 0 ? T(0) : exp((1 - delta) * log(w));
     }
-    /// w_j g_j from w_j. Near x = 0, where its parts cancel, by its series.
+    /// w_j g_j from w_j. Near x = 0, where the terms cancel, by the Taylor series.
     template <class T>
     static T bend(T w, T delta)
     {
@@ -154,22 +154,22 @@ inline constexpr entmax_op entmax{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// As sparse as training finds best: α-entmax, whose α learns, between softmax (α = 1) and sparsemax (α = 2).
+/// Learned sparsity: α-entmax with a trained α, between softmax (α = 1) and sparsemax (α = 2).
 ///
 ///     w_j = [(α − 1) e_j − τ]₊^{1/(α−1)},  τ such that Σ_j w_j = 1        Peters, Niculae, Martins 2019, eq. 4
 ///     α = 1 + σ(a)                                                  Correia, Niculae, Martins 2019, section 3.2
 ///
-///     normalize::entmax{array<float, 1>{0}}     α = 1.5; a learns, ad::lift makes it a parameter, as any other
+///     normalize::entmax{array<float, 1>{0}}     α = 1.5; a is learned; ad::lift makes it a parameter like any other
 ///
-/// a is one number for each attention, and so for each head of a multi_head. Works per dimension, with one α for all. A
-/// row without a score above -inf gets weights 0. `entmax15` is α = 1.5 alone, and faster. Deviation: α is at least
-/// 1 + 10⁻⁶ (1.01 in the authors' program, where bisection finds τ and a is drawn from N(0, 1) at first).
+/// a is one number per attention, and so per head of a multi_head. Also works per dimension, with one α for all. A row
+/// with no score above -inf gets weights 0. `entmax15` is the special case α = 1.5, and faster. Deviation: α is at
+/// least 1 + 10⁻⁶ (1.01 in the authors' program, where bisection finds τ and a is initialized from N(0, 1)).
 template <class Vector>
 struct entmax {
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
     Vector a;  // [1]
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::entmax(at.visible(scores), a, at.real);
     }

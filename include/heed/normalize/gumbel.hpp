@@ -18,11 +18,12 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row: e [B,T] or [B,T,D] -> the shape of e. The noise
-/// is g_j = −log(−log u_j), u_j uniform in (0,1), by which argmax_j (e_j + g_j) is distributed as softmax(e). e_m is
-/// subtracted first, so that the noise of great scores is not rounded away. A score of -inf stays.
+/// y_j = e_j − e_m + strength · g_j, where e_m is the maximum score of the row: e [B,T] or [B,T,D] -> the shape of e.
+/// The noise is g_j = −log(−log u_j), u_j uniform in (0,1), for which argmax_j (e_j + g_j) is distributed as
+/// softmax(e). e_m is subtracted first, so that the noise is not rounded away for large scores. A score of -inf is
+/// unchanged.
 ///
-///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
+///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and 0 where e_j is -inf
 struct add_gumbel_op : row_operation<add_gumbel_op> {
     static constexpr const char* name = "add_gumbel";
 
@@ -80,7 +81,7 @@ inline constexpr add_gumbel_op add_gumbel{};
 /// y = value in the forward pass, y = soft in the backward pass: value and soft [...] -> [...]. Bengio, Léonard and
 /// Courville 2013.
 ///
-///     ∂soft += ∂y                                                nothing for the value
+///     ∂soft += ∂y                                                no gradient for the value
 struct straight_through_op : operation<straight_through_op> {
     static auto shape(const auto& value, const auto& soft)
     {
@@ -106,16 +107,16 @@ inline constexpr straight_through_op straight_through{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Hard attention, one position drawn from softmax(e), that learns by the gradient of a softmax near it.
+/// Hard attention: one position drawn from softmax(e), trained with the gradient of a softmax with temperature.
 ///
 ///     g_j = −log(−log u_j),  u_j uniform in (0,1)
 ///     forward:  α = one-hot(argmax_j (e_j + g_j))                Jang, Gu & Poole 2017, eq. 1
 ///     backward: that of softmax((e + g) / τ)                     eq. 2; section 2.2, "straight-through"
 ///
-/// With `straight_through = false` the forward weights are the soft ones, which are differentiable. The gradient of the
-/// hard ones is biased, unlike that of `hard`, but has a lower variance. `greedy`, for a trained model, adds no noise,
-/// which depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. τ must be above 0,
-/// else heed::error. No deviation.
+/// With `straight_through = false` the forward weights are the soft weights, which are differentiable. The
+/// straight-through gradient is biased, unlike that of `hard`, but has a lower variance. `greedy`, for a trained model,
+/// adds no noise. The noise depends only on (seed, step, row, position, dimension): use a new seed for each batch.
+/// Throws heed::error unless τ is a finite number above 0. No deviation.
 struct gumbel {
     std::uint64_t seed = 1;
     double tau = 1;
@@ -123,9 +124,9 @@ struct gumbel {
     bool greedy = false;
 
     static constexpr normalizer_traits traits{
-        .shift_invariant = true, .random = true, .differentiable = false};  // because of the default
+        .shift_invariant = true, .random = true, .differentiable = false};  // false because of the default
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::gumbel: tau is " + std::to_string(tau) + " but must be a finite number above 0");

@@ -36,7 +36,7 @@ struct sample_op : row_operation<sample_op> {
             plan.each_element(n,
                               [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(value_of(p[i])); });
             for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(plan.stream_of(stream, b), d);
-            // The last position with no more than the target before it; never one of probability 0.
+            // The last position whose cumulative sum is not above the target, never one of probability 0.
             std::fill_n(where, width, n);
             plan.each_element(n, [=](std::size_t i, std::size_t d) {
                 const double chance_here = static_cast<double>(value_of(p[i]));
@@ -52,13 +52,13 @@ inline constexpr sample_op sample{};
 /// y_j = log p_j with p = softmax(e) at the positions where `drawn` is not 0, and 0 elsewhere: e and drawn [B,T] or
 /// [B,T,D] -> the shape of e.
 ///
-///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
+///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              no gradient for `drawn`
 struct log_probability_op : operation<log_probability_op> {
     static constexpr ranks takes{2, 3};
 
     static auto shape(const auto& e, const auto& drawn, const lengths_view& real)
     {
-        require_shape("log_probability", "what was drawn", drawn.shape, e.shape, "the shape of the scores");
+        require_shape("log_probability", "the sample", drawn.shape, e.shape, "the shape of the scores");
         real.require("log_probability", e.shape[0], e.shape[1]);
         return e.shape;
     }
@@ -73,7 +73,7 @@ struct log_probability_op : operation<log_probability_op> {
         plan.softmax(e.data, p);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
             using std::log;
-            T* const log_sum = plan.zeros<T>(memory);  // log Σ exp(e - max e) = -log of the greatest probability
+            T* const log_sum = plan.zeros<T>(memory);  // log Σ exp(e - max e) = -log of the maximum probability
             const detail::greatest_of<T> most(n, width, e.data + at, memory);
             for (std::size_t d = 0; d < width; ++d) {
                 if (most.where[d] < n) log_sum[d] = -log(p[at + most.where[d] * width + d]);
@@ -111,12 +111,12 @@ inline constexpr log_probability_op log_probability{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Hard attention: each query looks at one position, drawn at random.
+/// Hard attention: each query attends to one position, drawn at random.
 ///
 ///     s_t ~ Multinoulli(softmax(e_t)),  α_{t,j} = 1 if j = s_t, else 0        Xu et al. 2015, §4.1
 ///
-/// A draw has no derivative, so the scores get no gradient through the weights. They learn by the score function
-/// (REINFORCE, Williams 1992), for which the state sums log p(s_t) over all draws, with its gradient:
+/// A draw has no derivative, so the scores get no gradient through the weights. They are trained by the score function
+/// (REINFORCE, Williams 1992): the state sums log p(s_t) over all draws, with its gradient:
 ///
 ///     ∂ E[cost] = E[ ∂cost + (cost − baseline) ∂ Σ_t log p(s_t) ]             §4.1, without the entropy term
 ///
@@ -124,10 +124,10 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     array<float, 1> excess = …;                          // [B]: cost of each row − baseline, plain numbers
 ///     tape.backward(ops::add(cost, normalize::score_function_term(state.normalize, excess)));
 ///
-/// The baseline may be anything that does not depend on the draws of that row; Xu et al. use a running mean of costs.
+/// The baseline may be any number that does not depend on the draws of its row; Xu et al. use a running mean of costs.
 ///
-/// A draw depends on (seed, step, row) alone: use a new seed for each batch. `greedy`, for a trained model, takes the
-/// most probable position instead (as `argmax`). Per dimension: one draw for each dimension. A row without any score
+/// A draw depends only on (seed, step, row): use a new seed for each batch. `greedy`, for a trained model, takes the
+/// most probable position instead (as in `argmax`). Per dimension: one draw for each dimension. A row with no score
 /// above -inf gets weights 0 and log p = 0. In a window the draw and its log p are the window's.
 struct hard {
     std::uint64_t seed = 1;
@@ -178,8 +178,9 @@ struct hard {
     }
 };
 
-/// Σ_b excess_b Σ_t log p(s_t of row b). Added to a cost, it makes the gradient an unbiased estimate of the expected
-/// cost's. excess [B]: each row's cost minus a baseline; or its reward minus a baseline if the sum is maximised.
+/// Σ_b excess_b Σ_t log p(s_t of row b). Added to a cost, it makes the gradient an unbiased estimate of the gradient of
+/// the expected cost. excess [B]: each row's cost minus a baseline; or its reward minus a baseline if the sum is
+/// maximized.
 template <class Sum, plain_tensor Excess>
 auto score_function_term(const hard::state<Sum>& state, const Excess& excess)
 {

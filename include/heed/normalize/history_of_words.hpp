@@ -16,15 +16,16 @@
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Temporal memory across sentences: the history that `temporal` has of each source word of a document.
+/// Temporal memory across sentences: the history that `temporal` keeps, for each source word of a document.
 ///
 ///     H_w ← log Σ_{j: w_j = w} exp(L_j)                         after a sentence
-///     L_{1,j} = H_w − log m_w,  w = w_j                         before the next one; m_w: how often w is in it
+///     L_{1,j} = H_w − log m_w,  w = w_j                         before the next one; m_w: the count of w in it
 ///
-/// Sankaran et al. 2016, §7, name as future work "to memorize the alignments for the phrase-pairs across individual
-/// sentence pairs", without a formula. This one is ours (docs/explanation/decisions.md): a source word's Σ exp(L) is carried from
-/// sentence to sentence, shared equally by its occurrences, and never fades until `forget`. A word that is new to the
-/// document starts without history. For scores per position, and without gradient: a document's past is a constant.
+/// Sankaran et al. 2016, §7, propose as future work "to memorize the alignments for the phrase-pairs across individual
+/// sentence pairs", without a formula. This formula is ours (docs/explanation/decisions.md): a source word's Σ exp(L)
+/// is carried from sentence to sentence, split equally among its occurrences, and is kept until `forget`. A word that
+/// is new to the document starts without history. For scores per position, and without gradient: a document's past is a
+/// constant.
 ///
 ///     normalize::history_of_words<float> documents(B);         // row b of each batch: the next sentence of document b
 ///     auto state = attend.start(memory);
@@ -72,7 +73,7 @@ public:
         }
     }
 
-    /// A new document begins in row b.
+    /// Starts a new document in row b.
     void forget(std::size_t document) { of_.at(document).clear(); }
 
 private:
@@ -81,7 +82,7 @@ private:
         if (words.batch != of_.size()) {
             throw shape_error(std::string(where) + ": the batch has " + std::to_string(words.batch) +
                               " sentences but there are " + std::to_string(of_.size()) +
-                              " documents; give one sentence of each");
+                              " documents; give one sentence for each");
         }
         words.require(where);
         real.require(where, words.batch, words.steps);

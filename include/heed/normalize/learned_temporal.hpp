@@ -12,14 +12,14 @@
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Past attention is added to the scores through a learned connection, instead of dividing them.
+/// Past attention is added to the scores through a learned connection, in contrast to the division of `temporal`.
 ///
 ///     u_{t,j} = e_{t,j} + w Σ_{k<t} α_{k,j}
 ///     α_t = inner(u_t)                        Sankaran et al. 2016, footnote 3 (an ablation)
 ///
 /// The footnote, "adding an extra connection instead from temporal alignments", gives no formula. Ours is the smallest
-/// that fits (docs/explanation/decisions.md): one learned number w [1], and the sum of the weights so far, of shape of the scores
-/// and initially 0, through which gradients flow. w = 0 is `inner`. Prefer `temporal`.
+/// that fits (docs/explanation/decisions.md): one learned number w [1], and the sum of the weights so far, initially 0
+/// and in the shape of the scores, through which gradients flow. w = 0 is `inner`. Prefer `temporal`.
 template <class Weight, class Inner = softmax>
 struct learned_temporal {
     Weight w;  // [1]

@@ -11,19 +11,20 @@
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Monotonic local attention: target word t looks at the source words around position t.
+/// Monotonic local attention: target word t attends to the source words around position t.
 ///
 ///     p_t = t
 ///     α_t = inner(e_{t,s}),  s within [p_t - D, p_t + D]      Luong et al. 2015, §3.2
 ///
-/// Only the window is computed: scores, weights and context cost 2D + 1 positions however long the sentence is. For
-/// t > S + D the paper's window is empty; here p_t stops at the sentence's last word (docs/explanation/decisions.md). Steps and
-/// positions count from 0 here. The paper's inner normalizer is softmax; for one with state, say what it remembers:
+/// Only the window is computed: scores, weights and context cost 2D + 1 positions for any sentence length. For t > S +
+/// D the paper's window is empty; here p_t stops at the sentence's last word (docs/explanation/decisions.md). Steps and
+/// positions count from 0 here. The paper's inner normalizer is softmax; for one with state, choose the history that it
+/// keeps:
 ///
 ///     local_m{D, temporal{}}                             all positions, inside the window or not: costs a whole row
-///     local_m{D, temporal{}, history::in_window{}}       only what lay in the window
+///     local_m{D, temporal{}, history::in_window{}}       only positions in the window
 ///
-/// A state that fades or forgets (decayed_temporal, recent_temporal) does so everywhere, and always costs a whole row.
+/// A state that decays or forgets (decayed_temporal, recent_temporal) does so everywhere, and always costs a whole row.
 template <class Inner = softmax, class History = history::everywhere>
 struct local_m {
     std::size_t reach = 10;  // D
@@ -36,7 +37,7 @@ struct local_m {
         own.has_window = detail::may_cut<Inner, History>;
     });
 
-    /// The positions that target word t looks at in a row of n source words.
+    /// The positions that target word t attends to in a row of n source words.
     position_range range_at(std::size_t t, std::size_t n) const
     {
         return position_range::around(n == 0 ? 0 : std::min(t, n - 1), std::min(reach, n), n);

@@ -25,15 +25,15 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// p_b = S_b · sigmoid(v · z_b), a place within each row, S_b its length: z [B,P], v [P] -> [B].
+/// p_b = S_b · sigmoid(v · z_b), a position within each row, where S_b is its length: z [B,P], v [P] -> [B].
 ///
 ///     ∂a_b = p_b (1 − p_b / S_b) ∂p_b with a_b = v · z_b,  ∂z_b += ∂a_b v,  ∂v += Σ_b ∂a_b z_b
 ///
-/// A row of length 0 has no place to look at: no gradient comes back from it.
+/// A row of length 0 has no position: its gradient is 0.
 struct place_in_row_op : operation<place_in_row_op> {
     static shape_of_rank<1> shape(const auto& z, const auto& v, const lengths_view& real)
     {
-        require_shape("place_in_row", "v", v.shape, {z.shape[1]}, "as long as the rows of z ", z.shape);
+        require_shape("place_in_row", "v", v.shape, {z.shape[1]}, "the width of z ", z.shape);
         if (z.shape[0] != real.batch()) {
             throw shape_error("place_in_row: z is " + shape_text(z.shape) + " but there are " +
                               std::to_string(real.batch()) + " sentences; give one row for each sentence");
@@ -66,7 +66,7 @@ struct place_in_row_op : operation<place_in_row_op> {
 };
 inline constexpr place_in_row_op place_in_row{};
 
-/// y[b,j] = x[b,j] f[b,j], f[b,j] = exp(−(s − p_b)² / 2σ²), where s = begin_b + j is the place of j in the sentence:
+/// y[b,j] = x[b,j] f[b,j], f[b,j] = exp(−(s − p_b)² / 2σ²), where s = begin_b + j is the position of j in the sentence:
 /// x [B,W], or [B,W,N] with one factor per position; p [B].
 ///
 ///     ∂x[b,j] += f[b,j] ∂y[b,j],  ∂p_b += Σ_j y[b,j] ∂y[b,j] (s − p_b) / σ²
@@ -148,8 +148,8 @@ struct local_p_options {
 
 namespace heed::inline HEED_TARGET::detail {
 
-/// Weights times the Gaussian around p_t, divided by their sum where the options ask for it. `begin` [B]: the position
-/// in its sentence of each row's first weight.
+/// Weights times the Gaussian around p_t, divided by their sum if `renormalize` is set. `begin` [B]: the position in
+/// its sentence of each row's first weight.
 auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const std::size_t> begin,
               const lengths_view& real, std::size_t reach, normalize::local_p_options options)
 {
@@ -178,19 +178,19 @@ struct around_center {
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Predictive local attention: the query itself predicts where in the sentence to look.
+/// Predictive local attention: the query predicts the center of the window.
 ///
 ///     p_t = S sigmoid(v_pᵀ tanh(W_p h_t))                     Luong et al. 2015, eq. 9
 ///     α_{t,s} = inner(e_{t,s}) exp(-(s - p_t)² / 2σ²),  σ = D/2,  s within [p_t - D, p_t + D]     eq. 10
 ///
-/// h_t is the query, or its `state` if it has several parts. S is the number of positions of the row that the query may
-/// see; s counts from 0, p_t is a real number.
+/// h_t is the query, or its `state` if it has several parts. S is the number of visible positions of the row; s counts
+/// from 0, p_t is a real number.
 ///
-/// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers. As in the
-/// paper, weights sum to less than 1; with `{.renormalize = true}`, the last of its members, they are divided by their
-/// sum. An inner normalizer with state sees the resulting weights, Gaussian included. The gradient reaches W_p and v_p
-/// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/explanation/decisions.md). Throws heed::error
-/// if D is 0.
+/// Only the window is computed, as in `local_m`, which also documents the history of an inner normalizer. As in the
+/// paper, weights sum to less than 1; with `{.renormalize = true}`, the last member, they are divided by their sum. An
+/// inner normalizer with state is updated with the resulting weights, Gaussian included. The gradient reaches W_p and
+/// v_p through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/explanation/decisions.md).
+/// Throws heed::error if D is 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
 struct local_p {
     Matrix W_p;              // [Q,P]
@@ -229,7 +229,7 @@ struct local_p {
         const auto p = center(at.query(), at.real);
         const auto where = around(p, at.real, shape_of(scores)[1]);
         const std::size_t B = at.real.batch();
-        auto* const begin = workspace_family::take<std::size_t>(B);  // zeros: each row from its first position on
+        auto* const begin = workspace_family::take<std::size_t>(B);  // zeros: each row starts at its first position
         std::fill_n(begin, B, std::size_t{0});
         return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p, {begin, B}, at.real,
                                 reach, options);

@@ -15,7 +15,7 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// σ(e + r) and 1 − σ(e + r) of n scores, in the memory of the caller's scratch. Both from exp(−|e + r|): neither
+/// σ(e + r) and 1 − σ(e + r) of n scores, in the caller's scratch memory. Both are computed from exp(−|e + r|): neither
 /// loses digits where it is small.
 template <class T>
 struct stops {
@@ -50,8 +50,8 @@ inline void require_alignment(const char* name, const auto& e, const auto& bias,
 ///     ∂q_j = p_j ∂w_j + (1 − p_j) ∂q_{j+1},  ∂before_j += ∂q_j
 ///     ∂e_j += (1 − p_j) w_j (∂w_j − ∂q_{j+1}),  ∂r likewise, summed
 ///
-/// e, before [B,T] or [B,T,D], each dimension alone; r [1]. Behind the real positions of a row weights are 0, and where
-/// e_j is -inf nothing stops. Nothing is divided, so nothing is lost in long rows.
+/// e, before [B,T] or [B,T,D], each dimension separately; r [1]. After the real positions of a row, weights are 0;
+/// where e_j is -inf, the scan does not stop. There is no division, so long rows lose no precision.
 struct monotonic_op : operation<monotonic_op> {
     static constexpr ranks takes{2, 3};
 
@@ -87,7 +87,7 @@ struct monotonic_op : operation<monotonic_op> {
                          in<T, R> d_weights, adjoint<T, R> d_e, adjoint<T, 1> d_bias, adjoint<T, R> d_before)
     {
         scratch kept;
-        T* const of_row = kept.take<T>(e.shape[0]);  // ∂r, summed in the order of rows whatever the threads
+        T* const of_row = kept.take<T>(e.shape[0]);  // ∂r, summed in row order, independent of the number of threads
         const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
         detail::each_row(e.shape[0], 8 * row, [=, r = bias.data[0], &real](std::size_t b) {
             scratch here;
@@ -100,7 +100,7 @@ struct monotonic_op : operation<monotonic_op> {
                 j -= N;
                 for (std::size_t d = 0; d < N; ++d) {
                     const std::size_t i = at + j + d;
-                    if (p.stop[j + d] == 0) {  // what has no weight is not read
+                    if (p.stop[j + d] == 0) {  // ∂w of a weight of 0 is not read
                         if (d_before) d_before.data[i] += behind[d];
                         continue;
                     }
@@ -139,31 +139,31 @@ auto at_first_position(const auto& blank)
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Monotonic attention: a query looks at or behind the position of the query before, and never back.
+/// Monotonic attention: a query attends at or after the position of the previous query, never before it.
 ///
 ///     p_{i,j} = σ(e_{i,j} + r)
 ///     q_{i,j} = (1 − p_{i,j−1}) q_{i,j−1} + α_{i−1,j},  α_{i,j} = p_{i,j} q_{i,j}       Raffel et al. 2017, eq. 11-14
 ///
 /// A scan begins where the last one stopped, α_0 = (1, 0, …, 0), and stops at position j with probability p_j; α is the
-/// expected value of where it stops, with which the model trains. This recurrence takes linear time; the paper's
-/// quotient of cumulative products (appendix C.1) divides by numbers that underflow. The trained model looks at one
-/// position at a time: `monotonic_hard`.
+/// expected alignment, used in training. This recurrence takes linear time; the paper's quotient of cumulative products
+/// (appendix C.1) divides by numbers that underflow. The trained model attends to one position at a time:
+/// `monotonic_hard`.
 ///
-///     normalize::monotonic{array<float, 1>{-1}}            r learns; ad::lift makes it a parameter, as any other
+///     normalize::monotonic{array<float, 1>{-1}}            r is learned; ad::lift makes it a parameter like any other
 ///
-/// r is below 0 at first, the more the longer sentences are: otherwise α never leaves the first positions. Weights sum
-/// to at most 1: what runs past the last position is lost, for all later steps, too. A masked position, e = -inf, is
-/// passed by. Works per dimension, too. The state is α_{i−1}; gradients flow through it. The paper's noise is `noisy`,
-/// its energy g vᵀ/‖v‖ tanh(…) a matter of the score.
+/// Initialize r below 0, and lower for longer sentences: otherwise α never leaves the first positions. Weights sum to
+/// at most 1: mass that runs past the last position is lost, also for all later steps. The scan skips a masked
+/// position, e = -inf. Also works per dimension. The state is α_{i−1}; gradients flow through it. The paper's noise is
+/// `noisy`; its energy g vᵀ/‖v‖ tanh(…) belongs in the score.
 template <class Vector>
 struct monotonic {
-    // What lies before a window walks into it.
+    // Mass from before a window moves into it.
     static constexpr normalizer_traits traits{.state_decays = true, .needs_all_positions = true};
     Vector r;  // [1]
 
     auto start(auto&& blank) const { return detail::at_first_position(blank); }
 
-    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::monotonic(at.visible(scores), r, before.history, at.real);
     }

@@ -9,9 +9,9 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// w_j = 1 at the first position with e_j + r ≥ 0 at or behind the one where `before` is not 0, 0 elsewhere: e, before
-/// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
-/// derivative.
+/// w_j = 1 at the first position with e_j + r ≥ 0 at or after the one where `before` is not 0, 0 elsewhere: e, before
+/// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is no such position, or if `before` is 0. Not
+/// differentiable.
 struct first_stop_op : operation<first_stop_op> {
     static constexpr ranks takes{2, 3};
     static constexpr bool differentiable = false;
@@ -41,16 +41,16 @@ inline constexpr first_stop_op first_stop{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Monotonic attention of a trained model: one position for each query, at or behind the last one.
+/// Monotonic attention of a trained model: one position for each query, at or after the last one.
 ///
 ///     t_i = min {j ≥ t_{i−1} : p_{i,j} ≥ 1/2},  p_{i,j} = σ(e_{i,j} + r),  t_0 the first position
-///     α_{i,j} = 1 if j = t_i, else 0                          Raffel et al. 2017, §2.2, without chance
+///     α_{i,j} = 1 if j = t_i, else 0                          Raffel et al. 2017, §2.2, deterministic
 ///
 ///     attention decode{model.score, normalize::monotonic_hard{model.normalize.r}, model.combine};
 ///
-/// If no position stops the scan, all weights are 0, and all later ones: the paper leaves it open; so it is in the
-/// limit of `monotonic` for p of 0 and 1 (docs/explanation/decisions.md), and in TensorFlow's implementation, which stops only
-/// where p > 1/2. The scores get no gradient. Works per dimension, too.
+/// If no position stops the scan, all weights are 0, also at all later steps. The paper does not define this case; it
+/// is the limit of `monotonic` for p of 0 and 1 (docs/explanation/decisions.md), and matches TensorFlow's
+/// implementation, which stops only where p > 1/2. The scores get no gradient. Also works per dimension.
 template <class Vector>
 struct monotonic_hard {
     static constexpr normalizer_traits traits{
@@ -59,7 +59,7 @@ struct monotonic_hard {
 
     auto start(auto&& blank) const { return detail::at_first_position(blank); }
 
-    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::first_stop(at.visible(scores), r, before.history, at.real);
     }

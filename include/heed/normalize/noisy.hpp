@@ -15,7 +15,7 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y_j = e_j + sigma · g_j, g_j standard normal: e [B,T] or [B,T,D] -> the shape of e. A score of -inf stays.
+/// y_j = e_j + sigma · g_j, g_j standard normal: e [B,T] or [B,T,D] -> the shape of e. A score of -inf is unchanged.
 ///
 ///     ∂e_j += ∂y_j
 struct add_normal_op : row_operation<add_normal_op> {
@@ -55,16 +55,16 @@ struct noisy_options {
     bool at_inference = false;  // also without a tape
 };
 
-/// Noise on the scores of any normalizer, in training.
+/// Noise on the scores of any normalizer, during training.
 ///
 ///     α = inner(e + σ g),  g_j standard normal                Raffel et al. 2017, over `monotonic`, σ = 1
 ///
 ///     normalize::noisy{1.0, seed, normalize::monotonic{r}}
 ///
-/// A sigmoid that has to withstand noise learns scores far from 0, so that a trained scan may stop where p ≥ 1/2. Noise
-/// takes effect on the tape only, unless `options.at_inference` is set, and depends on (seed, step, row, position,
-/// dimension) alone: use a new seed for each batch. A state of `inner` sees the noisy scores. σ is finite and not
-/// negative, else heed::error.
+/// Under noise a sigmoid learns scores far from 0, so that a trained scan may stop where p ≥ 1/2. Noise is active on
+/// the tape only, unless `options.at_inference` is set, and depends only on (seed, step, row, position, dimension): use
+/// a new seed for each batch. The state of `inner` is updated with the noisy scores. Throws heed::error if σ is
+/// negative or not finite.
 template <class Inner>
 struct noisy {
     double sigma = 1;

@@ -23,14 +23,14 @@ namespace heed::inline HEED_TARGET::ops {
 ///     L'_1 = e,  L'_k = log(exp(L_{k-1}) + exp(e))
 ///     ∂L_{k-1} += exp(L_{k-1} − L'_k) ∂L'_k,  ∂e += Σ_k exp(e − L'_k) ∂L'_k
 ///
-/// Nothing is ever subtracted from a sum: to forget is to drop L_n, which therefore is no argument. Sums [B,T,(n−1)D]
-/// hold L_1 … L_{n-1} of each position, one after another, and e is [B,T] (D = 1) or [B,T,D] -> {L'_n, of the shape of
-/// e; the new sums}. They are -inf at the start. With n = 0 nothing is remembered: L' is -inf.
+/// Nothing is ever subtracted from a sum: dropping L_n forgets the oldest step, so L_n is not an argument. Sums
+/// [B,T,(n−1)D] hold L_1 … L_{n-1} of each position, one after another, and e is [B,T] (D = 1) or [B,T,D] -> {L'_n, of
+/// the shape of e; the new sums}. They are -inf at the start. With n = 0 there is no history: L' is -inf.
 struct recent_sums_op : operation<recent_sums_op> {
     static auto shape(const auto& sums, const auto& e, std::size_t n)
     {
         require_shape("recent_sums", "the sums", sums.shape, shape_of_sums(e.shape, n),
-                      "one for each score and each step that is remembered but the oldest; the scores are ", e.shape);
+                      "one for each score and each of the last n - 1 steps; the scores are ", e.shape);
         return std::tuple{e.shape, sums.shape};
     }
 
@@ -93,7 +93,7 @@ private:
     struct row {
         std::size_t first, positions, width, kept, size;
 
-        /// f(begin of a position among all n sums of the row, in the tensor of sums, in the scores).
+        /// f(the offset of a position in n sums of the row, in the tensor of sums, in the scores).
         template <class F>
         void each_position(F&& f) const
         {
@@ -115,7 +115,7 @@ private:
             std::size_t{1} << 13);
     }
 
-    /// -inf, L_1, …, L_{n-1} of each position: what e joins.
+    /// -inf, L_1, …, L_{n-1} of each position: the terms that e is added to.
     template <class T>
     static void gather_before(const row& at, const T* sums, T* to)
     {
@@ -136,7 +136,7 @@ private:
         });
     }
 
-    /// e, n times for each position.
+    /// e, repeated n times for each position.
     template <class T>
     static void repeat(const row& at, const T* e, T* to)
     {
@@ -152,17 +152,17 @@ inline constexpr recent_sums_op recent_sums{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Temporal modulation by the last n steps only; older decisions are forgotten.
+/// Temporal modulation by the last n steps only; older steps are forgotten.
 ///
 ///     b_{t,j} = exp(e_{t,j}) / Σ_{k=t-n}^{t-1} exp(e_{k,j})
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, §3, last paragraph (future work)
 ///
-/// The paper leaves open what happens while fewer than n steps have passed. heed counts all steps so far, so that n = S
-/// or more is `temporal`. n = 0 is `inner`. Ours: any inner normalizer may replace softmax.
+/// The paper does not define the first n steps. heed uses all steps so far, so that n = S or more is `temporal`. n = 0
+/// is `inner`. Ours: any inner normalizer may replace softmax.
 ///
-/// In the log domain nothing can be subtracted from a sum, so the state has n sums per score, over the last 1, …, n
-/// steps; gradients flow through them. A step costs n logaddexp per score: unless n is small compared with the number
-/// of steps, `temporal` and `decayed_temporal` cost less.
+/// The log domain does not permit subtraction, so the state has n sums per score, over the last 1, …, n steps;
+/// gradients flow through them. A step costs n logaddexp per score: unless n is small compared with the number of
+/// steps, `temporal` and `decayed_temporal` cost less.
 template <class Inner = softmax>
 struct recent_temporal {
     std::size_t steps = 1;  // n
@@ -174,7 +174,7 @@ struct recent_temporal {
         own.shift_invariant = false;
     });
 
-    /// L over the last n steps; inside, L over 1, …, n-1 steps, [B,T,(n-1)D], and the inner normalizer's state.
+    /// L over the last n steps; nested in it, L over 1, …, n-1 steps, [B,T,(n-1)D], and the inner normalizer's state.
     auto start(auto&& blank) const
     {
         constexpr double nothing = -std::numeric_limits<double>::infinity();

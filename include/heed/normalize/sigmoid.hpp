@@ -55,22 +55,22 @@ inline constexpr sigmoid_weights_op sigmoid_weights{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Each position decides for itself: weights between 0 and 1 that need not sum to anything.
+/// Independent weights: each is between 0 and 1, and their sum is unconstrained.
 ///
 ///     α_j = σ(e_j + bias)                     Ramapuram et al. 2025; there bias = −log T
 ///
-///     normalize::sigmoid{-4}                      a bias that stays
-///     normalize::sigmoid{array<float, 1>{-4}}     one that learns; ad::lift makes it a parameter, as any other
+///     normalize::sigmoid{-4}                      a fixed bias
+///     normalize::sigmoid{array<float, 1>{-4}}     a learned bias; ad::lift makes it a parameter like any other
 ///
-/// With bias 0, the default, a score of 0 has weight 1/2. A bias that learns is one number for each attention, and so
-/// for each head of a multi_head. Works per dimension, too. Positions beyond a row's length, and scores of -inf, get
-/// weight and gradient 0. Deviation: the bias is the same for all sentences, even where their lengths differ.
+/// With bias 0, the default, a score of 0 has weight 1/2. A learned bias is one number per attention, and so per head
+/// of a multi_head. Also works per dimension. Positions beyond a row's length, and scores of -inf, get weight and
+/// gradient 0. Deviation: the bias is the same for all sentences, even where their lengths differ.
 template <class Bias = double>
 struct sigmoid {
     static constexpr normalizer_traits traits{.rowwise = true};
     Bias bias{0};  // a double, or a tensor [1]
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         if constexpr (std::is_arithmetic_v<Bias>) {
             return ops::sigmoid_weights(at.visible(scores), at.real, bias);

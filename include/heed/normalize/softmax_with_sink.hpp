@@ -13,8 +13,8 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1]; 0 beyond a row's
-/// length.
+/// softmax with an additional score, the sink; its weight is discarded: e [B,T] or [B,T,D], sink [1]; 0 beyond a
+/// row's length.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k),  ∂s −= (1 − Σ_k α_k) Σ_k α_k ∂α_k
@@ -58,7 +58,7 @@ struct softmax_with_sink_op : operation<softmax_with_sink_op> {
                 T all = 0, pulled = 0;
                 for (std::size_t t = 0; t < real[b]; ++t) {
                     const std::size_t at = (b * e.shape[1] + t) * width + d;
-                    if (weights.data[at] == T(0)) continue;  // what comes back to it may be NaN
+                    if (weights.data[at] == T(0)) continue;  // ∂α may be NaN
                     all += weights.data[at];
                     pulled += weights.data[at] * d_weights.data[at];
                 }
@@ -73,21 +73,21 @@ inline constexpr softmax_with_sink_op softmax_with_sink{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Softmax that may look away: a sink takes part of the weight, and gives nothing for it.
+/// Softmax with a sink, a learned score that takes part of the weight and contributes no value.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))        s = 0: "softmax off by one", Miller 2023
 ///
-///     normalize::softmax_with_sink{array<float, 1>{0}}     s learns; ad::lift makes it a parameter, as any other
+///     normalize::softmax_with_sink{array<float, 1>{0}}     s is learned; ad::lift makes it a parameter like any other
 ///
-/// s is one number for each attention, and so for each head of a multi_head. Weights sum to less than 1, by what the
-/// sink has. Works per dimension, with one sink for all. Xiao et al. 2024 keep the first words' keys as sinks; later
-/// models have a learned number.
+/// s is one number per attention, and so per head of a multi_head. Weights sum to 1 minus the weight of the sink. Also
+/// works per dimension, with one sink for all. Xiao et al. 2024 keep the first words' keys as sinks; later models have
+/// a learned number.
 template <class Vector>
 struct softmax_with_sink {
     static constexpr normalizer_traits traits{.rowwise = true};
     Vector sink;  // [1]
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::softmax_with_sink(at.visible(scores), sink, at.real);
     }

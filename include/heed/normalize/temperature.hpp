@@ -18,17 +18,17 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y_j = factor · (e_j − c), c the greatest score of the row that may be seen: e [B,T], or [B,T,D] with one c per
-/// dimension -> the shape of e. Great scores keep their differences, which factor · e_j would round away. seen: e, but
-/// -inf where it is hidden; hidden scores may be NaN.
+/// y_j = factor · (e_j − c), where c is the maximum visible score of the row: e [B,T], or [B,T,D] with one c per
+/// dimension -> the shape of e. Subtracting c first preserves differences of large scores, which factor · e_j would
+/// round away. seen: e, with -inf where it is masked; masked scores may be NaN.
 ///
-///     ∂e_j += factor · ∂y_j                                      nothing for `seen` and c: Σ_j ∂y_j is 0
+///     ∂e_j += factor · ∂y_j                                      no gradient for `seen` and c: Σ_j ∂y_j is 0
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
     static constexpr ranks takes{2, 3};
 
     static auto shape(const auto& e, const auto& seen, const lengths_view& real, double)
     {
-        require_shape("scale_from_greatest", "what may be seen", seen.shape, e.shape, "the shape of the scores");
+        require_shape("scale_from_greatest", "the masked scores", seen.shape, e.shape, "the shape of the scores");
         real.require("scale_from_greatest", e.shape[0], e.shape[1]);
         return e.shape;
     }
@@ -73,19 +73,19 @@ inline constexpr scale_from_greatest_op scale_from_greatest{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Any normalizer, applied to scores divided by a temperature: below 1 weights are sharper, above 1 flatter.
+/// Divides scores by a temperature before any normalizer: below 1 weights are sharper, above 1 flatter.
 ///
 ///     α = inner(e / τ)                        Hinton, Vinyals & Dean 2015, eq. 1, with inner = softmax
 ///
 ///     normalize::temperature{0.5}                             // over softmax
 ///     normalize::temperature{2.0, normalize::temporal{}}
 ///
-/// An additive mask is added after the division. An inner normalizer with state remembers e / τ. τ must be above 0,
-/// else heed::error.
+/// An additive mask is added after the division. The state of an inner normalizer is that of e / τ. Throws heed::error
+/// unless τ is a finite number above 0.
 ///
-/// If the inner normalizer ignores a constant that is added to all scores, e − max e is divided instead of e (not in
-/// tiles): scores of 1e4 stay exact in float. Under a normalizer that remembers scores, or `sigmoid`, they stay exact
-/// only if τ is a power of 2; so prefer temporal over temperature, `decayed_temporal{1, 0, temperature{τ}}`.
+/// If the inner normalizer is invariant to shifts of the scores, e − max e is divided instead of e (not in tiles):
+/// scores of 1e4 stay exact in float. Under a normalizer that keeps scores in its state, or `sigmoid`, they stay exact
+/// only if τ is a power of 2; so prefer temporal outside temperature, `decayed_temporal{1, 0, temperature{τ}}`.
 template <class Inner>
 struct temperature {
     double tau = 1;
@@ -130,7 +130,7 @@ private:
     {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::temperature: tau is " + std::to_string(tau) +
-                        " but must be a finite number above 0; near 0 all weight goes to the greatest score");
+                        " but must be a finite number above 0; near 0 all weight goes to the maximum score");
         }
         return 1 / tau;
     }

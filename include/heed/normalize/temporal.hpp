@@ -14,10 +14,10 @@ namespace heed::inline HEED_TARGET::normalize {
 /// The state of `temporal` and its relatives.
 template <class History, class Past = no_state>
 struct past_attention {
-    History history;                      // of each score: the shape of the scores
+    History history;                      // one number per score: the shape of the scores
     HEED_NO_UNIQUE_ADDRESS Past inner{};  // the inner normalizer's state
 
-    /// The same with f applied to every tensor (and to the matching ones of `others`).
+    /// f applied to every tensor (and to the matching ones of `others`).
     auto map(auto&& f, const auto&... others) const
     {
         return normalize::past_attention{f(history, others.history...), inner.map(f, others.inner...)};
@@ -26,18 +26,18 @@ struct past_attention {
 template <class History, class Past = no_state>
 past_attention(History, Past = {}) -> past_attention<History, Past>;
 
-/// Attention modulated by its own past: positions that were attended to before count for less.
+/// Attention modulated by its past: positions that were attended to before get less weight.
 ///
 ///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8
 ///
-/// Computed in the log domain, where nothing overflows (docs/explanation/decisions.md):
+/// Computed in the log domain, where exp cannot overflow (docs/explanation/decisions.md):
 ///
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1}, e_{t-1})
 ///     α_t = softmax(u_t),  u_1 = e_1,  u_t = e_t - L_t
 ///
-/// The state L is one number per score and starts anew with each sentence. Gradients flow through it. A term that is
-/// added to position j's score at every step cancels from the second step on. No deviation.
+/// The state L is one number per score and is reset for each sentence. Gradients flow through it. A term that is added
+/// to position j's score at every step cancels from the second step on. No deviation.
 struct temporal {
     using kernel_tag = kernels::temporal_softmax_of_row;
     template <class History>
@@ -57,7 +57,7 @@ struct temporal {
         return make(ops::logaddexp(memory.history, scores));
     }
 
-    /// All queries at once: see kernels/tiles/temporal.hpp.
+    /// For all queries at once: see kernels/tiles/temporal.hpp.
     ops::modulated_by_past tile_rule() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }

@@ -12,8 +12,8 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// α = softmax(e) over the k greatest scores of each row (and those equal to the k-th), 0 elsewhere: e [B,T],
-/// or [B,T,D] for each dimension alone.
+/// α = softmax(e) over the top k scores of each row (and those equal to the k-th), 0 elsewhere: e [B,T], or [B,T,D] for
+/// each dimension separately.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
 struct top_k_op : row_operation<top_k_op> {
@@ -39,18 +39,18 @@ inline constexpr top_k_op top_k{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Softmax over the k greatest scores; all other positions have weight 0.
+/// Softmax over the top k scores; all other positions have weight 0.
 ///
 ///     α_j = exp(e_j) / Σ_{k in top} exp(e_k) for j in top, else 0    Zhao et al. 2019, "Explicit sparse Transformer"
 ///
-/// The gradient is softmax's over the positions with a weight. Works per dimension, too. Positions beyond a row's
-/// length, and scores of -inf, get weight and gradient 0. Deviation: scores equal to the k-th greatest all get a
-/// weight, so that the order of positions does not decide. Throws heed::error if k is 0.
+/// The gradient is softmax's over the positions with a weight. Also works per dimension. Positions beyond a row's
+/// length, and scores of -inf, get weight and gradient 0. Deviation: scores equal to the k-th largest all get a weight,
+/// so that the result does not depend on the order of positions. Throws heed::error if k is 0.
 struct top_k {
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
     std::size_t k = 8;
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::top_k(at.visible(scores), at.real, checked());
     }
@@ -62,7 +62,7 @@ struct top_k {
 private:
     std::size_t checked() const
     {
-        if (k == 0) throw error("top_k: k is 0, so that nothing has a weight; give at least 1");
+        if (k == 0) throw error("top_k: k is 0, which leaves no weights; give at least 1");
         return k;
     }
 };

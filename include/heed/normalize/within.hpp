@@ -14,18 +14,19 @@
 #include <heed/policy/step_context.hpp>
 #include <heed/policy/weigh.hpp>
 
-/// Common parts of local_m and local_p: another normalizer, seen through a window.
+/// Common parts of local_m and local_p: another normalizer, restricted to a window.
 ///
-/// Where it can, a window cuts: nothing outside it is computed. `window(at, positions)` returns the window, and
-/// `inner_in_window(window)` the normalizer inside it. Cutting needs an inner normalizer without state, or
-/// history::in_window. Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
+/// Where possible, the window is cut out: positions outside it are not computed. `window(at, positions)` returns the
+/// window, and `inner_in_window(window)` the normalizer inside it. Cutting requires an inner normalizer without state,
+/// or history::in_window. Otherwise, and if the window is itself inside another normalizer, positions are masked
+/// instead.
 namespace heed::inline HEED_TARGET {
 
-/// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
-/// as future work and leave this open (docs/explanation/decisions.md).
+/// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, propose windows with temporal
+/// modulation as future work and leave this open (docs/explanation/decisions.md).
 namespace normalize::history {
 
-/// Of all positions: the window hides positions only when weights are computed. It costs the whole row.
+/// Of all positions: the window masks positions only when weights are computed. Costs the whole row.
 struct everywhere {};
 
 /// Of the positions in the window: scores outside count as -inf, and a position that was never in it has no history.
@@ -35,13 +36,13 @@ struct in_window {};
 
 namespace detail {
 
-/// The window that a policy found, and its center, if that is a tensor.
+/// The window that a policy computed, and its center, if that is a tensor.
 template <class Center = no_state>
 struct found_window {
     window_view where;
     HEED_NO_UNIQUE_ADDRESS Center center;
 
-    /// The same for a selection of rows.
+    /// The window of a selection of rows.
     auto map(const auto& row) const
     {
         if constexpr (tensor<Center>) {
@@ -52,7 +53,7 @@ struct found_window {
     }
 };
 
-/// May a window cut? State outside a cut stays as it is, which is wrong for one that fades there, too.
+/// Can the window be cut out? State outside it is not updated, which is wrong for a state that decays everywhere.
 template <class Inner, class History>
 inline constexpr bool may_cut = !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> &&
                                                       !normalizer_traits_of<Inner>().state_decays);
@@ -109,8 +110,8 @@ template <class History, class Inner>
 auto weigh_within(const window_view& where, const Inner& inner, const tensor auto& scores, const auto& state,
                   const auto& at)
 {
-    static_assert(!within_window<decltype(at)>, "heed: a window does not know its place inside another window: make "
-                                                "the outer one the window and leave out the inner one");
+    static_assert(!within_window<decltype(at)>, "heed: a window does not know its position inside another window: make "
+                                                "the outer normalizer the window and remove the inner window");
     const auto attend = mask_of(where, shape_of(scores)[1]);
     if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
         return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
@@ -119,7 +120,7 @@ auto weigh_within(const window_view& where, const Inner& inner, const tensor aut
     }
 }
 
-/// The inner normalizer's state after a whole row of scores, of which the window showed a part.
+/// The inner normalizer's state after a whole row of scores, part of which was in the window.
 template <class History, class Inner>
 auto advance_within(const window_view& where, const Inner& inner, const tensor auto& scores, const tensor auto& weights,
                     const auto& state, const auto& at)

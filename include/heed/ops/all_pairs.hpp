@@ -13,7 +13,7 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// In a matrix product 0 · NaN is NaN, so hidden values must be finite for it.
+/// In a matrix product 0 · NaN is NaN, so masked values must be finite.
 template <class T>
 bool all_finite(std::size_t n, const T* x)
 {
@@ -22,7 +22,7 @@ bool all_finite(std::size_t n, const T* x)
     return not_finite == 0;
 }
 
-/// y += aᵀ x over the a that are not 0: a [S,T], x [S,D], y [T,D].
+/// y += aᵀ x over the elements of a that are not 0: a [S,T], x [S,D], y [T,D].
 template <class T>
 void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* a, const T* x, T* y)
 {
@@ -31,7 +31,7 @@ void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* 
         if (a[i] != T(0)) kernels::add_scaled(D, y + i % positions * D, a[i], x + i / positions * D);
 }
 
-/// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
+/// f(b) for every sentence, in parallel if the BLAS allows it; each costs about `work` multiplications.
 void for_each_sentence(std::size_t B, std::size_t work, const auto& f)
 {
     if (B > 1 && blas::detail::callable_from_several_threads()) return each_row(B, work, f);
@@ -40,16 +40,16 @@ void for_each_sentence(std::size_t B, std::size_t work, const auto& f)
 
 }  // namespace detail
 
-/// y[b·S+s,t] = q[b,s,:] · k[b,t,:]: q [B,S,D], k [B,T,D] -> [B·S,T]. Sentence by sentence Y = Q Kᵀ.
+/// y[b·S+s,t] = q[b,s,:] · k[b,t,:]: q [B,S,D], k [B,T,D] -> [B·S,T]. For each sentence Y = Q Kᵀ.
 ///
 ///     ∂Q += ∂Y K,  ∂K += ∂Yᵀ Q
 ///
-/// Where ∂y is 0, as at a masked position, a key or a query may be infinite or NaN.
+/// Where ∂y is 0, for example at a masked position, a key or a query may be infinite or NaN.
 struct bmm_nt_op : operation<bmm_nt_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
         require_shape("bmm_nt", "the queries", q.shape, {k.shape[0], q.shape[1], k.shape[2]},
-                      "as many sentences and as wide as the keys");
+                      "the sentences and width of the keys");
         return {q.shape[0] * q.shape[1], k.shape[1]};
     }
 
@@ -84,16 +84,16 @@ struct bmm_nt_op : operation<bmm_nt_op> {
 };
 inline constexpr bmm_nt_op bmm_nt{};
 
-/// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. Sentence by sentence C = A H. A weight of
-/// exactly 0 selects its value away, even a NaN.
+/// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. For each sentence C = A H. Values with a weight
+/// of exactly 0 are skipped, even if NaN.
 ///
-///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, and nothing from a ∂c to a value of weight 0
+///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, where a value of weight 0 gets no gradient
 struct bmm_op : operation<bmm_op> {
     static shape_of_rank<3> shape(const auto& weights, const auto& values)
     {
         const std::size_t B = values.shape[0], S = B == 0 ? 0 : weights.shape[0] / B;
         require_shape("bmm", "the weights", weights.shape, {B * S, values.shape[1]},
-                      "some rows for each sentence, and a weight for each position");
+                      "S rows for each sentence, and one weight for each position");
         return {B, S, values.shape[2]};
     }
 

@@ -12,11 +12,11 @@
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Whether an operation takes its arguments, and what the compiler says if not: one sentence with the argument's place,
-/// the rank that it has and the rank that it must have. The compiler names the operation beside it.
+/// Does an operation accept its arguments? If not, the compiler prints one message with the argument's number, the rank
+/// that it has and the rank that it must have, next to the name of the operation.
 ///
-/// The declaration of `forward` says what an operation takes: `in<T, 3> x, in<T, 1> v` are a tensor of rank 3 and one
-/// of rank 1; or its `takes`.
+/// The accepted arguments follow from the declaration of `forward`: `in<T, 3> x, in<T, 1> v` are a tensor of rank 3 and
+/// one of rank 1; or from its `takes`.
 namespace heed::inline HEED_TARGET {
 
 struct word_ids;
@@ -28,13 +28,13 @@ struct ranks {
     std::size_t least = 0;
     std::size_t most = static_cast<std::size_t>(-1);
 
-    /// Whether `rank` is one that the operation takes.
+    /// Does the operation accept this rank?
     constexpr bool have(std::size_t rank) const { return least <= rank && rank <= most; }
 };
 
 namespace detail {
 
-/// A result of any rank, for declarations of `forward` alone.
+/// A result of any rank, only for declarations of `forward`.
 template <class T>
 struct any_result : tensor_view<T, 0>,
                     tensor_view<T, 1>,
@@ -44,13 +44,13 @@ struct any_result : tensor_view<T, 0>,
                     tensor_view<T, 5>,
                     tensor_view<T, 6> {};
 
-/// Can `forward` be called with these, of which the last ones are results (and the numbers that it saves)?
+/// Can `forward` be called with these arguments, the last of which are results (and saved elements)?
 template <class Operation, class... A>
 concept forwards = requires(const Operation& operation, const A&... a)
 {
     operation.forward(a...);
 };
-/// The same where the rank of a tensor does not follow from results of any rank.
+/// forwards, where the rank of a tensor cannot be deduced from results of any rank.
 template <class Operation, class T, std::size_t rank, class... A>
 concept forwards_at_rank = requires(const Operation& operation, const A&... a)
 {
@@ -61,13 +61,13 @@ concept forwards_at_rank = requires(const Operation& operation, const A&... a)
 template <class... A>
 struct argument_list {};
 
-/// The rank of a tensor; 0 of anything else.
+/// The rank of a tensor; 0 for other types.
 template <class A>
 inline constexpr std::size_t rank_or_0 = 0;
 template <class T, std::size_t N>
 inline constexpr std::size_t rank_or_0<tensor_view<const T, N>> = N;
 
-/// That of the first tensor.
+/// The rank of the first tensor.
 template <class... A>
 constexpr std::size_t first_rank()
 {
@@ -78,7 +78,7 @@ constexpr std::size_t first_rank()
     return all[first];
 }
 
-/// Does `forward` take the arguments A with the results (and saved numbers) Y?
+/// Does `forward` take the arguments A with the results (and saved elements) Y?
 template <class Operation, class T, class... A, class... Y>
 constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
 {
@@ -89,7 +89,7 @@ constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
     }
 }
 
-/// The same with Y and one to four results more, and `saved` numbers if it saves any.
+/// forwards_to with Y and one to four further results, plus `saved` elements if the operation saves any.
 template <class Operation, class T, class... A, class... Saved, class... Y>
 constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...> saved, argument_list<Y...>)
 {
@@ -97,7 +97,7 @@ constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...> s
         return true;
     } else if constexpr (sizeof...(Y) < 3) {
         return forwards_somehow<Operation, T>(a, saved, argument_list<Y..., any_result<T>>{});
-    } else {  // one that names its template's parameters in another order, or a result of a higher rank
+    } else {  // template parameters in another order, or a result of a higher rank
         return forwards<Operation, A..., tensor_view<T, 0>, Saved...> ||
                forwards<Operation, A..., tensor_view<T, 1>, Saved...> ||
                forwards<Operation, A..., tensor_view<T, 2>, Saved...> ||
@@ -107,7 +107,7 @@ constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...> s
     }
 }
 
-/// The ranks that an operation's first tensor may have, as far as it says.
+/// The ranks that an operation's first tensor may have, if it declares them.
 template <class Operation>
 inline constexpr ranks ranks_of = {};
 template <class Operation>
@@ -129,12 +129,12 @@ constexpr bool takes()
     }
 }
 
-/// The ranks of tensors that arguments have or should have; of no meaning for the others.
+/// The actual or expected ranks of tensor arguments; meaningless for other arguments.
 template <std::size_t count>
 struct ranks_of_arguments {
     std::array<std::size_t, count> rank{};
-    unsigned also = 0;       // the ranks that the argument `at` may have, a bit for each
-    std::size_t at = count;  // the first argument that is wrong; `count`: none was found
+    unsigned also = 0;       // bit mask of the ranks that argument `at` may have
+    std::size_t at = count;  // the first wrong argument; `count`: none was found
 };
 
 template <class A, std::size_t N>
@@ -150,13 +150,12 @@ constexpr void each_constant(const auto& f)
     (std::make_index_sequence<n>{});
 }
 
-/// The ranks that the arguments should have: as few of them changed as possible, and later ones rather than earlier
-/// ones.
+/// The expected ranks of the arguments: changes as few arguments as possible, and prefers to change later ones.
 template <class Operation, class T, class... A>
 struct meant_ranks {
     static constexpr std::size_t count = sizeof...(A), most = 5;
 
-    /// Would the operation take the arguments if the i-th had rank n, and the k-th rank m?
+    /// Would the operation accept the arguments if the i-th had rank n, and the k-th rank m?
     template <std::size_t i, std::size_t n, std::size_t k, std::size_t m>
     static constexpr bool takes_changed()
     {
@@ -206,7 +205,7 @@ struct meant_ranks {
     }
 };
 
-/// The ranks that a sentence names: one, or one of these.
+/// The ranks that a message names: a single rank, or one of these sets.
 enum : std::size_t { ranks_2_or_3 = 10, ranks_3_or_4, ranks_2_to_4, ranks_1_or_more, ranks_2_or_more, ranks_other };
 constexpr std::size_t named_ranks(std::size_t rank, unsigned also, std::size_t has)
 {
@@ -224,15 +223,15 @@ constexpr std::size_t named_ranks(std::size_t rank, unsigned also, std::size_t h
     }
 }
 
-/// Says that the argument `at` of an operation has rank `has` but must have rank `must`. A static assertion takes a
-/// literal, so all sentences are written out: those for usual arguments, since every file parses them.
+/// Reports that argument `at` of an operation has rank `has` but must have rank `must`. A static assertion requires a
+/// literal, so all messages are written out: only those for common arguments, as every file parses them.
 template <class Operation, std::size_t at, std::size_t has, std::size_t must>
 struct argument_of_wrong_rank {
     static constexpr bool is(std::size_t i, std::size_t n, std::size_t m) { return at == i && has == n && must == m; }
 
 #define HEED_SAYS_RANK(i, nth, n, m, ranks)                                                                            \
     static_assert(!is(i, n, m), "heed: the " nth " argument of this operation has rank " #n                            \
-                                " but must have rank " ranks ": its axes are counted in the comment above the "        \
+                                " but must have rank " ranks ": see the comment above the "                            \
                                 "operation");
 #define HEED_SAYS_RANKS(i, nth, n)                                                                                     \
     HEED_SAYS_RANK(i, nth, n, 1, "1")                                                                                  \
@@ -244,7 +243,7 @@ struct argument_of_wrong_rank {
     HEED_SAYS_RANK(i, nth, n, ranks_2_to_4, "2, 3 or 4")                                                               \
     HEED_SAYS_RANK(i, nth, n, ranks_1_or_more, "1 or more")                                                            \
     HEED_SAYS_RANK(i, nth, n, ranks_2_or_more, "2 or more")                                                            \
-    HEED_SAYS_RANK(i, nth, n, ranks_other, "another one")
+    HEED_SAYS_RANK(i, nth, n, ranks_other, "other than " #n)
 #define HEED_SAYS_ARGUMENT(i, nth)                                                                                     \
     HEED_SAYS_RANKS(i, nth, 1)                                                                                         \
     HEED_SAYS_RANKS(i, nth, 2)                                                                                         \
@@ -263,28 +262,25 @@ struct argument_of_wrong_rank {
 #undef HEED_SAYS_RANKS
 #undef HEED_SAYS_RANK
     static_assert(must != 0 && has < 6 && (at < 2 || (at < 4 && 1 <= has && has < 4)),
-                  "heed: a tensor that this operation is called with has another rank than the operation takes: its "
-                  "axes are counted in the comment above the operation");
+                  "heed: an argument of this operation has the wrong rank: see the comment above the operation");
 };
 
-/// Says what else is wrong: a list of whole numbers that was given for another one, or anything.
+/// Reports any other error: a list of integers of the wrong type, or wrong types in general.
 enum class wrong { list_for_word_ids, list_for_lengths, list_of_other_numbers, types };
 template <class Operation, wrong what>
 struct wrong_arguments {
     static_assert(what != wrong::list_for_word_ids,
-                  "heed: word ids are no std::vector but `heed::word_ids ids(steps, batch)`, whose `ids(step, row)` is "
-                  "the id of a word");
+                  "heed: word ids are not a std::vector: write `heed::word_ids ids(steps, batch)`, where "
+                  "`ids(step, row)` is the id of a word");
     static_assert(what != wrong::list_for_lengths,
                   "heed: the numbers of real positions are `heed::lengths`: write `heed::lengths(counts)`, or "
                   "`heed::lengths{3, 2}`");
-    static_assert(
-        what != wrong::list_of_other_numbers,
-        "heed: a std::vector holds other whole numbers than this operation takes: lists of rows and positions "
-        "are of std::size_t, lists of words and columns of std::uint32_t");
-    static_assert(
-        what != wrong::types,
-        "heed: this operation takes no arguments of these types and ranks in this order: the comment above the "
-        "operation says which it takes");
+    static_assert(what != wrong::list_of_other_numbers,
+                  "heed: a std::vector has the wrong integer type for this operation: lists of rows and positions "
+                  "are of std::size_t, lists of words and columns of std::uint32_t");
+    static_assert(what != wrong::types,
+                  "heed: this operation does not take arguments of these types and ranks in this order: see the "
+                  "comment above the operation");
 };
 
 template <class A>
@@ -292,14 +288,14 @@ inline constexpr bool is_list = false;
 template <class T>
 inline constexpr bool is_list<std::span<const T>> = std::is_integral_v<T>;
 
-/// Would the operation take the arguments with their lists of whole numbers as another kind of list?
+/// Would the operation take the arguments if their lists of integers had another type?
 template <class Operation, class T, class Other, class... A>
 constexpr bool takes_lists()
 {
     return (is_list<A> || ...) && takes<Operation, T, std::conditional_t<is_list<A>, Other, A>...>();
 }
 
-/// Says what is wrong with the arguments A.
+/// Reports the error in the arguments A.
 template <class Operation, class T, class... A>
 struct what_is_wrong {
     static constexpr auto said()

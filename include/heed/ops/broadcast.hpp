@@ -9,10 +9,10 @@
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
+/// Loops over tensors with strides: for a smaller argument that is repeated, and for permuted axes.
 namespace heed::inline HEED_TARGET::ops::detail {
 
-/// Offsets of a walk over some axes in their order: stride 0 repeats what is there.
+/// Offsets of a walk over some axes in order: stride 0 repeats elements.
 struct strided_walk {
     static constexpr std::size_t most = 8;
     std::array<std::size_t, most> extents{}, strides{};
@@ -32,10 +32,10 @@ struct strided_walk {
     }
 };
 
-/// How b, of which an axis may be 1, is repeated over a: for each run of n numbers of a, b has n numbers or one.
+/// How b, with axes of 1, is repeated over a: for each run of n elements of a, b has n elements or one.
 struct repetition {
     std::size_t runs = 1, n = 1;
-    bool each = true;  // n numbers of b meet the n of a, else one meets them all
+    bool each = true;  // n elements of b are paired with n of a; else one is repeated
     strided_walk from;
 
     template <std::size_t R>
@@ -55,7 +55,7 @@ struct repetition {
     }
 };
 
-/// ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y for n numbers; null is not wanted.
+/// ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y for n elements; null: not required.
 template <class F, class T>
 void add_slopes(std::size_t n, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {
@@ -84,16 +84,16 @@ void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
     });
 }
 
-/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over what a number of b has met; null is not wanted.
+/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over the repetitions of an element of b; null: not required.
 template <class F, class T>
 void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {
-    // Runs [begin, end) that meet the same numbers of b, to whose gradients of_b they are added.
+    // Runs [begin, end) with the same elements of b; their gradients are added to of_b.
     const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
         for (std::size_t at = begin * over.n; at < end * over.n; at += over.n)
             add_slopes<F>(over.n, a + at, b + from, y + at, d_y + at, d_a == nullptr ? d_a : d_a + at, of_b);
     };
-    // The same with one number of b. Returns what comes back to it.
+    // A run with a single element of b. Returns its gradient.
     const auto add_one = [&](std::size_t i, std::size_t from) {
         const std::size_t at = i * over.n;
         const auto v = simd::splat<T>(b[from]);

@@ -14,14 +14,14 @@
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// A program on a batch, sentence by sentence.
+/// Runs a function on a batch, sentence by sentence.
 ///
-/// The temporaries of one sentence, [T,A] instead of [B,T,A], stay in a core's cache, and threads share whole
-/// sentences. The same operations run on views of a sentence; their results lie in the thread's workspace.
+/// The temporaries of one sentence, [T,A] instead of [B,T,A], stay in a core's cache, and threads process whole
+/// sentences. The operations are the usual ones, on views of a sentence; their results are in the thread's workspace.
 ///
-/// A program is a function object, `program(in)`. `in.map(row, whole)` returns the input with row(x) in place of each
-/// tensor that has a row for each sentence (row.part(x) for lengths, masks and windows), and whole(x) in place of each
-/// parameter; `in.visit(row, whole)` only makes the calls. The output has `out.map(f, others...)`.
+/// The argument is a function object, `program(in)`. `in.map(row, whole)` returns the input with row(x) in place of
+/// each tensor that has a row for each sentence (row.part(x) for lengths, masks and windows), and whole(x) in place of
+/// each parameter; `in.visit(row, whole)` only makes the calls. The output has `out.map(f, others...)`.
 namespace heed::inline HEED_TARGET::detail {
 
 /// Consecutive sentences of a batch.
@@ -29,11 +29,11 @@ struct row_block {
     std::size_t first, count;
 };
 
-/// The elements of `count` rows from `first` on.
+/// The elements of the rows of `block`.
 template <class T, std::size_t N>
 tensor_view<T, N> rows_of_view(const tensor_view<T, N>& x, row_block block)
 {
-    static_assert(N > 0, "heed: a tensor in a batch has a row for each sentence");
+    static_assert(N > 0, "heed: a tensor in a batch must have one row for each sentence");
     std::size_t row = 1;
     for (std::size_t axis = 1; axis < N; ++axis) row *= x.shape[axis];
     auto shape = x.shape;
@@ -41,27 +41,27 @@ tensor_view<T, N> rows_of_view(const tensor_view<T, N>& x, row_block block)
     return {x.data + block.first * row, shape};
 }
 
-/// A tensor whose rows are shared: row b of the batch is row `sentence[b]` of `of`.
+/// A tensor with shared rows: row b of the batch is row `sentence[b]` of `of`.
 template <class X>
 struct shared_rows {
     const X& of;
     const std::size_t* sentence;
 };
 
-/// A tensor whose rows grow, each in a place of its own.
+/// A tensor with growing rows, each in separate memory.
 template <class X>
 struct growing_rows {
     const X& of;
 };
 
-/// Must the rows of this be asked for one by one?
+/// Must the rows of X be read one by one?
 template <class X>
 inline constexpr bool shares_rows = requires(const X& x)
 {
     x.of;
 };
 
-/// The element type of a tensor, or of one whose rows are shared.
+/// The element type of a tensor or of shared rows.
 template <class X>
 struct element_in_rows : std::type_identity<element_of<X>> {};
 template <class X>
@@ -91,7 +91,7 @@ struct workspace_rows {
         return (*this)(x.of);
     }
     template <class T>
-    auto operator()(const cache_tensor<T>& x) const  // of one row, or of none
+    auto operator()(const cache_tensor<T>& x) const  // of one row or none
     {
         const auto [B, P, N] = x.shape();
         return workspace_tensor<T, 3>(block.count == 0 ? nullptr : x.row(block.first), {block.count, P, N});
@@ -108,13 +108,13 @@ struct as_workspace_tensor {
     }
 };
 
-/// Every tensor as it is.
+/// Every tensor unchanged.
 struct unchanged {
     const auto& operator()(const auto& x) const { return x; }
 };
 
-/// Runs a program on all rows of a batch, in the workspace. The first row tells the shapes of the results; where
-/// threads share the rows, a run on none.
+/// Runs a function on all rows of a batch, in the workspace. The shapes of the results come from the first row or, if
+/// threads share the rows, from a run without rows.
 template <class Body, class In>
 auto by_rows(workspace_family, const Body& body, const In& in, std::size_t rows, std::size_t work)
 {
@@ -124,7 +124,7 @@ auto by_rows(workspace_family, const Body& body, const In& in, std::size_t rows,
     std::optional<decltype(body(in.map(workspace_rows{block}, whole)))> first, all;
     try {
         first.emplace(body(in.map(workspace_rows{block}, whole)));
-    } catch (const shape_error&) {  // of one row: the same of all tells the shapes that the caller knows
+    } catch (const shape_error&) {  // rerun with all rows, for the shapes that the caller knows
         if (!In::shared && rows > 1) (void)body(in.map(workspace_rows{{0, rows}}, whole));
         throw;
     }
@@ -139,7 +139,7 @@ auto by_rows(workspace_family, const Body& body, const In& in, std::size_t rows,
             [at](const auto& to, const auto& from) {
                 std::copy_n(from.data(), from.size(),
                             const_cast<element_of<decltype(from)>*>(rows_of_view(to.view(), at).data));
-                return 0;  // `to` was made above
+                return 0;  // `to` was allocated above
             },
             some);
     };
@@ -160,7 +160,7 @@ auto by_rows(workspace_family, const Body& body, const In& in, std::size_t rows,
     return *std::move(all);
 }
 
-/// The arguments of a function of tensors: those that have a row for each sentence, and parameters.
+/// The arguments of a function of tensors: tensors with a row for each sentence, and parameters.
 template <class Rows, class Parameters>
 struct arguments_by_rows {
     using element = element_of<std::remove_cvref_t<std::tuple_element_t<0, Rows>>>;
@@ -193,8 +193,8 @@ struct one_result {
     }
 };
 
-/// f(rows..., parameters...), a tensor, computed sentence by sentence: on the tape, what lies between is not kept. A
-/// sentence costs about `work` multiplications. Owning tensors are computed as a whole batch.
+/// f(rows..., parameters...), a tensor, computed sentence by sentence: on the tape, intermediate results are not
+/// stored. A sentence costs about `work` multiplications. Owning tensors are computed as a whole batch.
 template <class F, class... Rows, class... Parameters>
 auto apply_by_rows(const F& f, std::size_t work, std::tuple<const Rows&...> rows,
                    std::tuple<const Parameters&...> parameters)

@@ -8,7 +8,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Sums over all positions so far, F_j = Σ_{l≤j} x_l, carried as two columns of the keys, (1, −F_j): an inner product
+/// Sums over all positions so far, F_j = Σ_{l≤j} x_l, stored as two columns of the keys, (1, −F_j): an inner product
 /// with (F_i, 1) is then F_i − F_j, the sum over the positions between.
 namespace heed::inline HEED_TARGET::ops {
 
@@ -49,15 +49,15 @@ struct carried_sums_op : operation<carried_sums_op> {
 };
 inline constexpr carried_sums_op carried_sums{};
 
-/// y = keys [B,t,N], with y[b,t,1] = keys[b,t,1] + before[b,T−1,1]: the sums of new keys continue those of the keys
-/// before them, [B,T,N].
+/// y = keys [B,t,N], with y[b,t,1] = keys[b,t,1] + before[b,T−1,1]: the sums of new keys continue those of the previous
+/// keys [B,T,N].
 ///
 ///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
 struct carry_sums_op : operation<carry_sums_op> {
     static shape_of_rank<3> shape(const auto& keys, const auto& before)
     {
         const auto k = keys.shape, f = before.shape;
-        require_shape("carry_sums", "the keys before", f, {k[0], f[1], k[2]}, "as many rows and as wide as ", k);
+        require_shape("carry_sums", "the keys before", f, {k[0], f[1], k[2]}, "the rows and width of ", k);
         require_columns(k);
         return k;
     }
@@ -66,7 +66,7 @@ struct carry_sums_op : operation<carry_sums_op> {
     {
         if (keys[2] < 2)
             detail::refuse("a score with gates: keys ", keys,
-                           " have no columns of sums; take the memory that this mechanism made");
+                           " have no columns of sums; use the memory that this mechanism made");
     }
 
     template <class T>
@@ -95,7 +95,7 @@ struct carry_sums_op : operation<carry_sums_op> {
 inline constexpr carry_sums_op carry_sums{};
 
 /// y[r,s] = (F_p, 1), p = min(first + s, real[r] − 1): keys [B,T,N] -> [R,S,2]. The sums at the queries' own positions,
-/// of the keys of row r, or of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position.
+/// for the keys of row r, or of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position.
 ///
 ///     ∂keys[r,p,1] −= ∂y[r,s,0]
 struct carried_to_op : operation<carried_to_op> {
@@ -103,7 +103,7 @@ struct carried_to_op : operation<carried_to_op> {
                                   std::size_t, std::size_t queries)
     {
         carry_sums_op::require_columns(keys.shape);
-        // No rows may share sentences as well.
+        // Zero rows may also share sentences.
         const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
         real.require("a score with gates", rows, keys.shape[1]);
         if (!sentence.empty()) {
@@ -134,7 +134,7 @@ struct carried_to_op : operation<carried_to_op> {
     }
 
 private:
-    /// f(where F_p goes, where it comes from) for each query of a row with positions.
+    /// f(offset of F_p in y, its offset in the keys) for each query of a row with positions.
     static void each(const shape_of_rank<3>& y, const shape_of_rank<3>& keys, std::span<const std::size_t> sentence,
                      const lengths_view& real, std::size_t first, const auto& f)
     {

@@ -11,18 +11,18 @@
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>
 
-/// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated over rows, columns or positions.
+/// y_i = f(x_i) and y_i = f(a_i, b_i), optionally with b repeated over rows, columns or positions.
 ///
-/// Each function defines its value and its derivatives side by side, on registers of lanes. The equations stand above
-/// the operations, at the end of this file.
+/// Each function defines its value and its derivatives together, on SIMD registers. The equations are given with the
+/// operations, at the end of this file.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
-/// The score of what is hidden.
+/// The score of masked positions.
 inline constexpr float none = -std::numeric_limits<float>::infinity();
 
-/// A number for all lanes.
+/// The constant c in all lanes.
 inline auto constant(auto like, double c)
 {
     return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
@@ -120,7 +120,7 @@ struct square {
     static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
 };
 
-// Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some take a number as well, last.
+// Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some also take a number, as the last argument.
 
 /// a + b
 struct add {
@@ -135,7 +135,7 @@ struct tanh_of_sum {
     static auto slope_b(auto, auto, auto y, auto dy) { return slope(y, dy); }
 
 private:
-    /// Nothing comes back from a hidden position, where y may be NaN.
+    /// The slope is 0 at a masked position, where y may be NaN.
     static auto slope(auto y, auto dy) { return simd::select(dy == decltype(dy){}, decltype(dy){}, dy * (1 - y * y)); }
 };
 /// a − b
@@ -151,7 +151,7 @@ struct multiply {
     static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
 };
 
-/// a exp(min(b, 0)): what is left of a, the logarithm of which falls by −b
+/// a exp(min(b, 0)): a decayed by a factor with logarithm b
 struct decay_history {
     static auto value(auto a, auto b) { return a * left(b); }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * left(b); }
@@ -187,8 +187,8 @@ struct logaddexp {
     static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
     static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
 
-    /// The part of dy that goes to one side: dy exp(part − y), and 0 where nothing comes back, of an infinite or NaN
-    /// sum, too: what is hidden or padding may be either.
+    /// The share of dy of one side: dy exp(part − y); 0 where dy is 0, even if the sum is infinite or NaN, as at masked
+    /// positions and in padding.
     static auto share(auto part, auto y, auto dy)
     {
         const auto nothing = (part == none) | (dy == decltype(dy){});
@@ -196,8 +196,8 @@ struct logaddexp {
     }
 };
 
-/// e − L, or e − βL with a number β; e itself where there is no history yet (L = -inf). Temporal modulation (Sankaran
-/// et al. 2016, eq. 7) in the log domain.
+/// e − L, or e − βL with a number β; e itself without a history (L = -inf). Temporal modulation (Sankaran et al. 2016,
+/// eq. 7) in the log domain.
 struct subtract_history {
     static auto value(auto e, auto L, auto... beta) { return simd::select(L == none, e, e - (L * ... * beta)); }
     static auto slope_a(auto, auto, auto, auto dy, auto...) { return dy; }
@@ -209,26 +209,26 @@ struct subtract_history {
 
 }  // namespace functions
 
-/// How the scores that a key had modulate those that follow: u = e − βL, L' = log(exp(L − δ) + exp(e)).
+/// How the past scores of a key modulate later ones: u = e − βL, L' = log(exp(L − δ) + exp(e)).
 struct modulated_by_past {
     double strength = 1;  // β
     double decay = 0;     // δ
 
-    /// e − strength·L, or e without a past.
+    /// e − strength·L, or e without a history.
     auto modulated(auto e, auto L) const
     {
         return functions::subtract_history::value(e, L, functions::constant(L, strength));
     }
     /// L after a step with score e.
     auto grown(auto L, auto e) const { return functions::logaddexp::value(L, e, functions::constant(L, decay)); }
-    /// ∂e of ∂L' = by, where L' is `after`.
+    /// ∂e for ∂L' = by, where L' is `after`.
     auto share_of_score(auto e, auto after, auto by) const { return functions::logaddexp::share(e, after, by); }
-    /// ∂L of the same.
+    /// ∂L for ∂L' = by.
     auto share_of_past(auto L, auto after, auto by) const
     {
         return functions::logaddexp::share(L - functions::constant(L, decay), after, by);
     }
-    /// ∂L of ∂u.
+    /// ∂L for ∂u.
     auto slope_of_past(auto L, auto d_u) const
     {
         return functions::subtract_history::slope_b(L, L, L, d_u, functions::constant(L, strength));
@@ -237,7 +237,7 @@ struct modulated_by_past {
 
 namespace detail {
 
-/// The loops of `unary` and `binary` over n numbers.
+/// The loops of `unary` and `binary` over n elements.
 template <class F, class T>
 void values_of(std::size_t n, const T* x, T* y)
 {
@@ -258,7 +258,7 @@ void add_slopes_of(std::size_t n, const T* x, const T* y, const T* d_y, T* d_x)
         y, d_y);
 }
 
-/// Those of binary_per_position: a [B,T,A], b [B,A].
+/// The loops of binary_per_position: a [B,T,A], b [B,A].
 template <class F, class T>
 void values_per_position(const shape_of_rank<3>& shape, const T* a, const T* b, T* y)
 {
@@ -376,17 +376,17 @@ struct binary : operation<binary<F, Numbers...>> {
     }
 };
 
-/// y = f(a, b), elementwise, with b repeated over a where it has fewer numbers. The result has the shape of a:
+/// y = f(a, b), elementwise, with a smaller b repeated over a. The result has the shape of a:
 ///
-///     a [...,N], b [...,N]      each number of a meets its own
-///     a [...,N], b [N]          a row: it meets every row of a
-///     a [B,N],   b [B,1]        a column: each number meets a row of a. So does any axis of b that is 1, in any rank
-///     a [...],   b [1] or []    one number meets all
+///     a [...,N], b [...,N]      elements are paired
+///     a [...,N], b [N]          b is repeated for each row of a
+///     a [B,N],   b [B,1]        each element of b is repeated over a row of a; likewise any other axis of size 1
+///     a [...],   b [1] or []    the element of b is repeated over a
 ///
-///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y, summed over what a number of b has met
+///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y, summed over the repetitions of an element of b
 ///
-/// Ours: only the second argument is repeated, and one of a lower rank only as a row. NumPy would also add [B,A] to
-/// [B,T,A] whenever B = T.
+/// Ours: only the second argument is repeated, and a lower rank is repeated only as a row. NumPy would also add [B,A]
+/// to [B,T,A] whenever B = T.
 template <class F>
 struct repeating_binary : operation<repeating_binary<F>> {
     const char* name;
@@ -398,8 +398,8 @@ struct repeating_binary : operation<repeating_binary<F>> {
         constexpr std::size_t R = rank_of<decltype(a)>, Q = rank_of<decltype(b)>;
         static_assert(
             Q == R || (Q < R && Q <= 1),
-            "heed: the second argument of an elementwise operation has the rank of the first, or is a row [N] that is "
-            "repeated: give it axes of 1 where it is to be repeated, as `ops::reshaped(b, B, 1, N)` does");
+            "heed: the second argument of an elementwise operation must have the rank of the first, or be a "
+            "row [N] that is repeated: give it an axis of 1 for each repeated axis, as in `ops::reshaped(b, B, 1, N)`");
         if constexpr (Q == R || Q == 1) {
             const shape_of_rank<R> is = aligned<R>(b.shape);
             bool fits = true;
@@ -407,7 +407,7 @@ struct repeating_binary : operation<repeating_binary<F>> {
             if (fits) return a.shape;
             if constexpr (Q == R) {
                 require_shape(name, "the second argument", b.shape, a.shape,
-                              "the shape of the first, or 1 where it is to be repeated");
+                              "the shape of the first, or 1 for a repeated axis");
             } else {
                 require_shape(name, "the second argument", b.shape, shape_of_rank<1>{a.shape[R - 1]},
                               "one number for each column of the first, ", a.shape);
@@ -436,7 +436,7 @@ struct repeating_binary : operation<repeating_binary<F>> {
     }
 
 private:
-    /// With axes of 1 in front, as many as are missing.
+    /// The shape with leading axes of 1, up to rank R.
     template <std::size_t R, std::size_t Q>
     static shape_of_rank<R> aligned(const shape_of_rank<Q>& b)
     {
@@ -447,7 +447,7 @@ private:
     }
 };
 
-/// y[b,t,:] = f(a[b,t,:], b[b,:]): the second argument [B,A] meets each position of the first [B,T,A].
+/// y[b,t,:] = f(a[b,t,:], b[b,:]): the second argument [B,A] is repeated for each position of the first [B,T,A].
 ///
 ///     ∂a as above,  ∂b[b,:] += Σ_t ∂f/∂b ∂y[b,t,:]
 template <class F>
@@ -459,7 +459,7 @@ struct binary_per_position : operation<binary_per_position<F>> {
     auto shape(const auto& a, const auto& b) const
     {
         static_assert(rank_of<decltype(a)> == 3 && rank_of<decltype(b)> == 2,
-                      "heed: an ..._each operation takes [B,T,A] and [B,A]");
+                      "heed: a ..._per_position operation takes [B,T,A] and [B,A]");
         require_shape(name, "the second argument", b.shape, shape_of_rank<2>{a.shape[0], a.shape[2]},
                       "one row for each row of the first, which is ", a.shape);
         return a.shape;
@@ -486,9 +486,9 @@ inline constexpr unary<functions::sigmoid> sigmoid{};
 inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
 /// y = exp(x): [...] -> [...]                           ∂x += y ∂y
 inline constexpr unary<functions::exp> exp{};
-/// y = log(x), the natural one: [...] -> [...]          ∂x += ∂y / x
+/// y = log(x), the natural logarithm: [...] -> [...]    ∂x += ∂y / x
 inline constexpr unary<functions::log> log{};
-/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0, nothing at 0
+/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0, 0 elsewhere
 inline constexpr unary<functions::relu> relu{};
 /// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. x Φ(x) by a sigmoid: Hendrycks and Gimpel 2016,
 /// section 2.
@@ -515,8 +515,8 @@ inline constexpr repeating_binary<functions::subtract> subtract{"subtract"};
 inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
 /// y = a / b, b repeated: [...] and [...] -> [...]      ∂a += ∂y / b,  ∂b −= y ∂y / b
 inline constexpr repeating_binary<functions::divide> divide{"divide"};
-/// y = a + b for a policy, whose two tensors have the same shape: nothing is repeated, so that a query with one row for
-/// a batch of many is refused: [...] and [...] -> [...]
+/// y = a + b for policies, which add tensors of equal shapes. b is not repeated, so that a query with one row for a
+/// batch of many is rejected: [...] and [...] -> [...]
 ///
 ///     ∂a += ∂y,  ∂b += ∂y
 inline constexpr binary<functions::add> add_same_shape{"add"};
@@ -528,7 +528,7 @@ inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
 inline constexpr binary<functions::decay_history> decay_history{"decay_history"};
 /// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
 ///
-///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
+///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, 0 for a side of -inf
 inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
 /// y = e − L, and e where L = -inf: [...] and [...] -> [...]      ∂e += ∂y,  ∂L −= ∂y where L is not -inf
 inline constexpr binary<functions::subtract_history> subtract_history{"subtract_history"};
@@ -550,7 +550,7 @@ inline constexpr binary_per_position<functions::subtract> subtract_per_position{
 inline constexpr binary_per_position<functions::multiply> multiply_per_position{"multiply_per_position"};
 
 /// y = factor · x: x [...] -> [...]           ∂x += factor · ∂y
-/// The factor is a double for every element type: a policy's text does not depend on it.
+/// The factor is a double for every element type, so that policies need no casts.
 struct scale_op : operation<scale_op> {
     static auto shape(const auto& x, double) { return x.shape; }
 

@@ -11,7 +11,7 @@
 
 namespace heed::inline HEED_TARGET {
 
-/// The words of a batch at each step, as ids of a vocabulary: [S,B], step by step.
+/// The words of a batch at each step, as vocabulary ids: [S,B], in order of steps.
 struct word_ids {
     std::size_t steps = 0, batch = 0;
     std::vector<std::uint32_t> ids;  // [S,B]
@@ -21,7 +21,7 @@ struct word_ids {
     std::uint32_t& operator()(std::size_t step, std::size_t row) { return ids[step * batch + row]; }
     std::uint32_t operator()(std::size_t step, std::size_t row) const { return ids[step * batch + row]; }
 
-    /// Throws shape_error unless there is an id for each step of each sentence.
+    /// Throws shape_error unless each step of each sentence has an id.
     void require(std::string_view where) const
     {
         if (ids.size() == steps * batch) return;

@@ -10,16 +10,17 @@
 #include <heed/kernels/per_dimension.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Whole steps of attention as one operation each. Backward computes again: no [B,T,A] or [B,T,D] is kept per step.
+/// Whole steps of attention as one operation each. Backward recomputes intermediate results: no [B,T,A] or [B,T,D] is
+/// stored per step.
 namespace heed::inline HEED_TARGET::ops {
 
-/// The results of such a step.
+/// The results of a step.
 template <class Context, class Weights>
 struct step_result {
     Context context;  // [B,D]
     Weights weights;  // [B,T] or [B,T,D]
 };
-/// The same of a step that remembers: with the history after it, as a logarithm.
+/// The results of a step with state: also the history after it, as a logarithm.
 template <class Context, class Weights, class History>
 struct temporal_step_result {
     Context context;
@@ -43,7 +44,7 @@ struct step_operation : operation<Self> {
     }
 
 protected:
-    /// Of context [B,D] and weights [B,T], and of as many tensors [B,T] as `more`.
+    /// The shapes of context [B,D] and weights [B,T], and one [B,T] for each of `more`.
     static auto checked(const auto& query, const auto& keys, const auto& values, const lengths_view& real,
                         const auto&... more)
     {
@@ -51,7 +52,8 @@ protected:
         const std::size_t D = values.shape[2];
         require_shape(Self::name, "the projected query", query.shape, {B, A}, "one row for each row of the keys ",
                       keys.shape);
-        require_shape(Self::name, "the values", values.shape, {B, T, D}, "positions as the keys ", keys.shape);
+        require_shape(Self::name, "the values", values.shape, {B, T, D}, "the rows and positions of the keys ",
+                      keys.shape);
         real.require(Self::name, B, T);
         const shape_of_rank<2> positions{B, T};
         (require_shape(Self::name, "the state's history", more.shape, positions,
@@ -60,7 +62,7 @@ protected:
         return std::tuple{shape_of_rank<2>{B, D}, positions, ((void)more, positions)...};
     }
 
-    /// The step as kernels see it; `more` are its members behind the keys.
+    /// The step as kernels take it; `more` are its members after the keys.
     template <template <class> class Step, class T>
     static Step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 3> values, const lengths_view& real, auto... more)
     {
@@ -71,7 +73,7 @@ protected:
 
 }  // namespace detail
 
-/// e_j = vᵀ tanh(q + k_j), α = softmax(e − L), c = Σ_j α_j h_j, L' = log(exp L + exp e), modulated by the past: query
+/// e_j = vᵀ tanh(q + k_j), α = softmax(e − L), c = Σ_j α_j h_j, L' = log(exp L + exp e), temporal modulation: query
 /// [B,A] projected, keys [B,T,A], v [A], values [B,T,D], history L [B,T] -> c [B,D], α [B,T], L' [B,T]. See
 /// kernels/additive.hpp.
 struct additive_temporal_step_op : detail::step_operation<additive_temporal_step_op> {
@@ -111,7 +113,7 @@ struct additive_temporal_step_op : detail::step_operation<additive_temporal_step
 };
 
 /// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: query [B,A] projected, keys [B,T,A], v [A], values [B,T,D]
-/// -> c [B,D], α [B,T], without a past.
+/// -> c [B,D], α [B,T], without temporal modulation.
 ///
 ///     with g_j = α_j (∂α_j + ∂c · h_j − Σ_k α_k (∂α_k + ∂c · h_k)) and t_j = tanh(q + k_j):
 ///     ∂v += Σ_j g_j t_j,  ∂k_j += g_j v ⊙ (1 − t_j²),  ∂q += Σ_j g_j v ⊙ (1 − t_j²),  ∂h_j += α_j ∂c
@@ -177,7 +179,7 @@ struct dot_step_op : detail::step_operation<dot_step_op> {
 };
 inline constexpr dot_step_op dot_step{};
 
-/// Does a step per dimension return its weights, [B,T,D]? If not it makes none, [B,0,D].
+/// Does a step per dimension return its weights, [B,T,D]? If not, they are [B,0,D].
 enum class weights_of_step { returned, left_out };
 
 /// e_j = tanh(q + k_j) V, α^d = softmax over j of e^d, c = Σ_j α_j ⊙ h_j: query [B,A] projected, keys [B,T,A], V [A,D],
@@ -191,13 +193,13 @@ struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
     static auto shape(const auto& query, const auto& keys, const auto& V, const auto& values, const lengths_view& real,
                       weights_of_step weights)
     {
-        require_shape(name, "V", V.shape, {keys.shape[2], values.shape[2]}, "from the keys' dimensions to the values'");
+        require_shape(name, "V", V.shape, {keys.shape[2], values.shape[2]}, "keys' dimensions by values' dimensions");
         auto of_weights = values.shape;
         if (weights == weights_of_step::left_out) of_weights[1] = 0;
         return std::tuple{std::get<0>(checked(query, keys, values, real)), of_weights};
     }
 
-    /// The greatest score and the sum of each dimension, [2,B,D].
+    /// The maximum score and the sum of each dimension, [2,B,D].
     static std::size_t saved(const auto&, const auto&, const auto&, const auto& values, const auto&...)
     {
         return 2 * values.shape[0] * values.shape[2];

@@ -11,11 +11,11 @@
 #include <heed/core/tensor.hpp>
 #include <heed/ops/shape.hpp>
 
-/// Heads in tensors: side by side in the last axis, [B,S,n·d], apart, [B,n,S,d], or as rows of a batch, [B·n,S,d].
+/// Heads in tensors: concatenated in the last axis, [B,S,n·d], as an axis, [B,n,S,d], or as rows of a batch, [B·n,S,d].
 namespace heed::inline HEED_TARGET {
 
-/// Heads side by side in the last axis, [B,S,n·d], read as [B,n,S,d]. X is a reference to a tensor that has a name,
-/// which is not copied and must live as long; a temporary is kept.
+/// Heads concatenated in the last axis, [B,S,n·d], read as [B,n,S,d]. X is a reference to a named tensor, which is not
+/// copied and must outlive this; a temporary is stored.
 template <class X>
 struct split_tensor {
     X joined;
@@ -41,15 +41,15 @@ auto split_heads(X&& x, std::size_t heads)
     static_assert(rank_of<X> == 3, "heed: split_heads reads [B,S,n·d] as n heads [B,n,S,d]");
     const auto shape = shape_of(x);
     if (heads == 0 || shape[2] % heads != 0) {
-        throw shape_error("split_heads: the last axis of " + shape_text(shape) + " cannot be cut into " +
-                          std::to_string(heads) + " heads; its size must be a multiple of their number");
+        throw shape_error("split_heads: the last axis of " + shape_text(shape) + " cannot be split into " +
+                          std::to_string(heads) + " heads; the number of heads must divide its size");
     }
     using kept =
         std::conditional_t<std::is_lvalue_reference_v<X>, const std::remove_cvref_t<X>&, std::remove_cvref_t<X>>;
     return split_tensor<kept>{std::forward<X>(x), heads};
 }
 
-/// Heads [B,n,S,d] side by side, [B,S,n·d]: a copy, unless they are split.
+/// Heads [B,n,S,d] concatenated to [B,S,n·d]: a copy, unless they are split.
 template <class X>
 X join_heads(split_tensor<X> heads)
 {
@@ -95,7 +95,7 @@ shape_of_rank<N - 1> shape_of_rows(const shape_of_rank<N>& heads)
     return rows;
 }
 
-/// x with another shape, of as many numbers: a view of a plain tensor.
+/// x in another shape of the same size: a view of a plain tensor.
 template <std::size_t N>
 auto seen_as(const tensor auto& x, const shape_of_rank<N>& shape)
 {
@@ -107,7 +107,7 @@ auto seen_as(const plain_tensor auto& x, const shape_of_rank<N>& shape)
     return tensor_view<const element_of<decltype(x)>, N>{view_of(x).data, shape};
 }
 
-/// The same, without a copy of an array that is given away.
+/// seen_as for a const tensor, without copying an array that is passed as an rvalue.
 template <std::size_t N, tensor X>
 auto reshaped_in_place(const X& x, const shape_of_rank<N>& shape)
 {
@@ -122,7 +122,7 @@ array<T, N> reshaped_in_place(array<T, R> x, const shape_of_rank<N>& shape)
     return y;
 }
 
-/// Heads [B,n,...] as rows [B·n,...], without a copy where they are rows.
+/// Heads [B,n,...] as rows [B·n,...], without a copy if they are stored as rows.
 auto seen_as_rows(const tensor auto& heads) { return detail::seen_as(heads, detail::shape_of_rows(shape_of(heads))); }
 template <class X>
 auto seen_as_rows(const split_tensor<X>& heads)
@@ -131,7 +131,7 @@ auto seen_as_rows(const split_tensor<X>& heads)
     return detail::reshaped_in_place(heads.apart(), shape);
 }
 
-/// The same for a memory, which owns its arrays: an array is copied, unless it is given away.
+/// rows_of_heads for a memory, which owns its arrays: an array is copied, unless it is an rvalue.
 template <class X>
 auto rows_of_heads(X&& heads)
 {

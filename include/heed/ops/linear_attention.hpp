@@ -20,15 +20,15 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// The sums of one sentence's rows, over the keys that each query sees and over the queries that see each key, where a
-/// key fades with its age.
+/// The sums of one sentence's rows, over the keys visible to each query and over the queries that see each key, where
+/// keys decay with age.
 template <class T>
 struct sums_with_age {
     bool causal;
     std::size_t S, n;  // queries, keys
     double decay;
 
-    /// For each query the sum over the keys that it sees.
+    /// For each query the sum over its visible keys.
     void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
                    const auto& put) const
     {
@@ -48,7 +48,7 @@ struct sums_with_age {
         over_all(n, S, width, depth, aged(x, width), k, v, put);
     }
 
-    /// The same for queries that see keys up to their own: rows are counted from the last, and so is `gated_decay`.
+    /// over_queries for causal queries: rows, and `fading`, are in reverse order.
     static void from_last(std::size_t S, std::size_t n, std::size_t width, std::size_t depth, const auto& fading,
                           const auto& x, const auto& k, const auto& v, const auto& put)
     {
@@ -70,7 +70,8 @@ struct sums_with_age {
     }
 
 private:
-    /// All queries see all keys, whose ages are the same for each: a sum over the past of rows without age.
+    /// Without causality, all queries see all keys, which have the same age for each query: a causal sum over all rows,
+    /// without decay.
     static void over_all(std::size_t to, std::size_t from, std::size_t width, std::size_t depth, const auto& x,
                          const auto& k, const auto& v, const auto& put)
     {
@@ -89,7 +90,7 @@ private:
             }
         };
     }
-    /// The last row becomes the first.
+    /// Reverses the order of the rows.
     static void turn(std::size_t count, std::size_t width, T* rows)
     {
         for (std::size_t r = 0; r < count / 2; ++r)
@@ -97,11 +98,11 @@ private:
     }
 };
 
-/// The same where a key fades by the gates of later positions, for queries that see the keys up to their own.
+/// Sums where a key decays by the gates of later positions, for causal queries.
 template <class T>
 struct sums_with_gates {
     std::size_t S, n;
-    const T *c, *c_from_last;  // −F, and F with its last number first: neither ever falls
+    const T *c, *c_from_last;  // −F, and F reversed: both are nondecreasing
 
     void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
                    const auto& put) const
@@ -116,19 +117,19 @@ struct sums_with_gates {
     }
 };
 
-/// The shape of contexts by sums, where keys are so much wider than queries.
+/// The shape of contexts, where keys are wider than queries by `wider`.
 inline shape_of_rank<3> shape_by_sums(const char* where, const shape_of_rank<3>& q, const shape_of_rank<3>& k,
                                       const shape_of_rank<3>& v, const lengths_view& real, std::size_t wider)
 {
     require_shape(where, "the keys", k, {q[0], k[1], q[2] + wider},
-                  wider == 0 ? "one row for each row of queries, as wide as they are"
+                  wider == 0 ? "one row for each row of queries, of the same width"
                              : "one row for each row of queries, two columns wider than they are");
     require_shape(where, "the values", v, {q[0], k[1], v[2]}, "one for each key");
     real.require(where, q[0], k[1]);
     return {q[0], q[1], v[2]};
 }
 
-/// f(b) for each sentence; threads share them.
+/// f(b) for each sentence, in parallel.
 void each_sentence(std::size_t B, const auto& f)
 {
     parallel_for(B, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -137,7 +138,7 @@ void each_sentence(std::size_t B, const auto& f)
     });
 }
 
-/// A function (first, count, to) that copies the rows of sentence b, without the first `skip` numbers of each.
+/// A function (first, count, to) that copies the rows of sentence b, without the first `skip` elements of each.
 template <class T>
 auto rows_of(in<T, 3> x, std::size_t b, std::size_t skip = 0)
 {
@@ -151,7 +152,7 @@ auto rows_of(in<T, 3> x, std::size_t b, std::size_t skip = 0)
             }
         };
 }
-/// The same with a 1 behind each: its sum is what is divided by.
+/// rows_of with a 1 appended to each row: its sum is the divisor.
 template <class T>
 auto rows_with_one(in<T, 3> x, std::size_t b)
 {
@@ -162,7 +163,7 @@ auto rows_with_one(in<T, 3> x, std::size_t b)
         }
     };
 }
-/// A function that adds the first N numbers of rows that are `width` wide.
+/// A function that adds the first N elements of rows of size `width`.
 template <class T>
 auto adding_rows(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t width)
 {
@@ -171,8 +172,7 @@ auto adding_rows(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t widt
     };
 }
 
-/// The contexts of one sentence from rows q, k and [v, 1], and what each is divided by. `from` counts queries of the
-/// batch.
+/// The contexts of one sentence from rows q, k and [v, 1], and the divisor of each. `from` counts queries of the batch.
 template <class T>
 void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t from, const auto& q, const auto& k,
                       const auto& v, out<T, 3> contexts, T* divisors)
@@ -190,7 +190,7 @@ void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t
     });
 }
 
-/// What comes back to the sums of one sentence and to what they are divided by: a function that writes rows.
+/// A function that writes rows of the gradient of the sums of one sentence and of their divisors.
 template <class T>
 auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors)
 {
@@ -213,12 +213,13 @@ auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> 
 ///     c_s = Σ_j γ^age (q_s · k_j) v_j / Σ_j γ^age (q_s · k_j)         Katharopoulos et al. 2020, eq. 9
 ///
 /// queries [B,S,F], keys [B,T,F], values [B,T,D] -> [B,S,D]; without the division if the rule does not divide. With
-/// `causal` the last query stands at the last of the `real` keys, and each query sees the keys up to its own; the age
-/// of a key is how many of the keys that the query sees come after it. A sum of 0 gives a context of 0. Beside its
-/// arguments and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
+/// `causal` the last query is at the last of the `real` keys, and the keys up to a query's own are visible to it; the
+/// age of a key is the number of visible keys after it. A sum of 0 gives a context of 0. In addition to its arguments
+/// and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
 ///
-///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s; without the division γ^age v_j ·
-///     ∂c_s: ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s
+///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s;
+///     without the division u_s = ∂c_s and b_sj = γ^age v_j · ∂c_s:
+///     ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s
 struct linear_attention_op : operation<linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   bool, const rule_of_sums&)
@@ -226,7 +227,7 @@ struct linear_attention_op : operation<linear_attention_op> {
         return detail::shape_by_sums("linear_attention", queries.shape, keys.shape, values.shape, real, 0);
     }
 
-    /// What each query is divided by.
+    /// The divisor of each query.
     static std::size_t saved(const auto& queries, const auto&...) { return queries.shape[0] * queries.shape[1]; }
 
     template <class T>
@@ -260,16 +261,16 @@ struct linear_attention_op : operation<linear_attention_op> {
 };
 inline constexpr linear_attention_op linear_attention{};
 
-/// Contexts of causal queries in linear time, where keys fade by the gates of later positions:
+/// Contexts of causal queries in linear time, where keys decay by the gates of later positions:
 ///
 ///     c_s = Σ_j f_sj (q_s · k_j) v_j / Σ_j f_sj (q_s · k_j),  f_sj = exp(F_p − F_j),  F_j = Σ_{l≤j} log a_l
 ///                                                             Yang et al. 2024, §4.1; Dao and Gu 2024, §5.1
 ///
 /// queries [B,S,F], keys [B,T,2+F] with the columns (1, −F_j) of `carried_sums`, values [B,T,D] -> [B,S,D]. The s-th
-/// query stands at p = min(first + s, real − 1), which must be no earlier than the last key that it sees: first + S >=
-/// real. No exponent is above 0.
+/// query is at p = min(first + s, real − 1), which must be no earlier than its last visible key: first + S >= real. No
+/// exponent is above 0.
 ///
-///     ∂q, ∂k and ∂v as those of linear_attention with f_sj in place of γ^age;  ∂F_p += q_s · ∂q_s,  ∂F_j −= k_j · ∂k_j
+///     ∂q, ∂k and ∂v as in linear_attention, with f_sj in place of γ^age;  ∂F_p += q_s · ∂q_s,  ∂F_j −= k_j · ∂k_j
 struct gated_linear_attention_op : operation<gated_linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   std::size_t, bool)
@@ -278,7 +279,7 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
         return detail::shape_by_sums("gated_linear_attention", queries.shape, keys.shape, values.shape, real, 2);
     }
 
-    /// What each query is divided by.
+    /// The divisor of each query.
     static std::size_t saved(const auto& queries, const auto&...) { return queries.shape[0] * queries.shape[1]; }
 
     template <class T>
@@ -332,7 +333,7 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
     }
 
 private:
-    /// The sums −F of a sentence in one piece, from the first and from the last. The caller opens a scratch.
+    /// The sums −F of a sentence in contiguous memory, forward and reversed. The caller opens a scratch.
     template <class T>
     static detail::sums_with_gates<T> sums_of(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
     {
@@ -344,16 +345,16 @@ private:
         return {S, n, c, from_last};
     }
 
-    /// Where query s stands; there is a position.
+    /// The position of query s; requires at least one position.
     static std::size_t stands(const auto& sums, std::size_t s, std::size_t first)
     {
         return std::min(first + s, sums.n - 1);
     }
-    /// What is left at its place of the last key that query s sees: 1 unless it stands later.
+    /// The decay, at the position of query s, of its last visible key: 1 unless the query is later.
     template <class T>
     static T left_of(const detail::sums_with_gates<T>& sums, std::size_t s, std::size_t first)
     {
-        if (sums.n + s < sums.S) return T(1);  // it sees none
+        if (sums.n + s < sums.S) return T(1);  // no visible key
         return kernels::fading_by_gates<T>{sums.c}(sums.n + s - sums.S, stands(sums, s, first));
     }
     template <class T>
@@ -374,7 +375,7 @@ inline constexpr gated_linear_attention_op gated_linear_attention{};
 /// S'_b = γ^n S_b + Σ_j γ^{n−1−j} k_j [v_j, 1]ᵀ over the n real positions of row b: sums [B,F,D+1], keys [B,T,F],
 /// values [B,T,D] -> [B,F,D+1].
 ///
-///     ∂S_b += γ^n ∂S'_b,  ∂k_j += γ^{n−1−j} ∂S'_b [v_j, 1],  ∂v_j += γ^{n−1−j} (∂S'_bᵀ k_j without its last number)
+///     ∂S_b += γ^n ∂S'_b,  ∂k_j += γ^{n−1−j} ∂S'_b [v_j, 1],  ∂v_j += γ^{n−1−j} (∂S'_bᵀ k_j without the last element)
 struct add_to_sums_op : operation<add_to_sums_op> {
     static shape_of_rank<3> shape(const auto& sums, const auto& keys, const auto& values, const lengths_view& real,
                                   double)
@@ -442,10 +443,10 @@ private:
 };
 inline constexpr add_to_sums_op add_to_sums{};
 
-/// c_b = q_bᵀ S_b, without its last number, by which it is divided if `divides`: queries [B,F], sums [B,F,D+1] ->
-/// [B,D]. 0 where that number is 0.
+/// c_b = q_bᵀ S_b, without its last element z; divided by z if `divides`: queries [B,F], sums [B,F,D+1] -> [B,D]. 0
+/// where z is 0.
 ///
-///     u = ∂c_b / z and −∂c_b · c_b / z for the last:   ∂q_b += S_b u,  ∂S_b += q_b uᵀ
+///     u = ∂c_b / z, and −∂c_b · c_b / z as its last element:   ∂q_b += S_b u,  ∂S_b += q_b uᵀ
 struct read_sums_op : operation<read_sums_op> {
     static shape_of_rank<2> shape(const auto& queries, const auto& sums, bool)
     {

@@ -16,7 +16,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// How far a model's predictions are from the expected words.
+/// Losses of a model's predictions against expected words.
 namespace heed::inline HEED_TARGET::ops {
 
 /// A view of expected words: the losses' argument.
@@ -26,7 +26,7 @@ struct expected_words_view {
     std::span<const std::uint32_t> ids;  // [S,B]
     std::span<const T> weights;          // [S,B]
 
-    /// The same in memory of `where`, a tape.
+    /// A copy in memory that the tape `where` keeps.
     expected_words_view kept(auto& where) const
     {
         return {steps,
@@ -36,17 +36,17 @@ struct expected_words_view {
     }
 };
 
-/// The words that a model should have predicted, and the weight of each; 0 for padding. A word of weight 0 is not read:
-/// it may be any number, such as PyTorch's ignore_index -100 (as std::uint32_t).
+/// The words that a model should predict, and the weight of each; 0 for padding. A word of weight 0 is not read: it may
+/// be any number, such as PyTorch's ignore_index -100 (as std::uint32_t).
 template <class T>
 struct expected_words {
     word_ids words;          // [S,B]
     std::vector<T> weights;  // [S,B]
 
-    /// The view that operations get.
+    /// The view that operations take.
     expected_words_view<T> view() const { return {words.steps, words.batch, words.ids, weights}; }
 
-    /// The same with weights of another kind of numbers, as constants of a tape of those.
+    /// A copy with weights of another element type, as constants of a tape of that type.
     template <class U>
         requires(!std::is_same_v<U, T>)
     expected_words_view<U> as(auto& tape)
@@ -58,20 +58,20 @@ struct expected_words {
     }
 };
 
-/// How targets count in a loss.
+/// The weights of targets in a loss.
 template <class T>
 struct target_weights {
-    std::optional<std::uint32_t> ignored{};  // a target that does not count, F.cross_entropy's `ignore_index`
-    std::vector<T> of_classes{};             // [V], F.cross_entropy's `weight`; none: 1 for each class
+    std::optional<std::uint32_t> ignored{};  // a target of weight 0, F.cross_entropy's `ignore_index`
+    std::vector<T> of_classes{};             // [V], F.cross_entropy's `weight`; empty: 1 for each class
     bool mean = false;                       // the weights sum to 1: the loss is a mean over targets
 };
 
-/// Targets with a weight for each: that of its class, or 0 where it is ignored; divided by their sum for a mean.
+/// Targets with a weight for each: the weight of its class, or 0 if it is ignored; divided by their sum for a mean.
 ///
 ///     auto targets = ops::expect<float>(ids, {.ignored = 0, .of_classes = {1, 2, 2}, .mean = true});    // ids [S,B]
 ///     auto loss = ops::cross_entropy(logits, targets);
 ///
-/// A mean over no target is 0. Throws heed::error if a target that counts has no class weight.
+/// A mean over no target is 0. Throws heed::error if a target that is not ignored has no class weight.
 template <class T>
 expected_words<T> expect(word_ids words, const target_weights<T>& how = {})
 {
@@ -95,7 +95,7 @@ expected_words<T> expect(word_ids words, const target_weights<T>& how = {})
 
 namespace detail {
 
-/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target whose weight is not 0 is
+/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target with a nonzero weight is
 /// in the vocabulary.
 template <class T>
 void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const expected_words_view<T>& targets,
@@ -114,7 +114,7 @@ void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const
     }
 }
 
-/// The same for logits [S,B,V] or [B,V].
+/// require_targets for logits [S,B,V] or [B,V].
 template <class T, std::size_t R>
 void require_targets_of_logits(const shape_of_rank<R>& logits, const expected_words_view<T>& targets, const char* where)
 {
@@ -122,14 +122,14 @@ void require_targets_of_logits(const shape_of_rank<R>& logits, const expected_wo
     require_targets({R == 3 ? logits[0] : 1, logits[R - 2]}, logits[R - 1], targets, where, "the logits");
 }
 
-/// A loss of logits whose last argument, label smoothing, is optional: 0.
+/// A loss of logits with label smoothing as an optional last argument, 0 by default.
 template <class Self>
 struct smoothed_operation : operation<Self> {
     using operation<Self>::operator();
     auto operator()(const tensor auto& logits, const auto& targets) const { return (*this)(logits, targets, 0.0); }
 };
 
-/// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is recomputed: saving it would take
+/// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is recomputed: storing it would take
 /// another [S,B,V].
 template <class T, std::size_t R>
 void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, T smoothing, adjoint<T, R> d_logits,
@@ -148,7 +148,7 @@ void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, 
 
 }  // namespace detail
 
-/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), what each row adds to cross_entropy(logits, targets, ε):
+/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), the term of each row in cross_entropy(logits, targets, ε):
 /// logits [S,B,V] -> [S,B], or [B,V] -> [B]. Rows of weight 0 (padding) are not read and get 0.
 ///
 ///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
@@ -189,10 +189,10 @@ inline constexpr cross_entropy_per_word_op cross_entropy_per_word{};
 ///     cross_entropy(logits, targets, ε)      p = softmax(logits): logits [S,B,V], or [B,V] for one step
 ///     cross_entropy(x, W, b, targets, ε)     p = softmax(x W + b): x [S,B,N], W [N,V], b [V]
 ///
-///     ∂logits_r += ∂ℓ weight_r (p_r − q_r)   of the second form on the tape: ad/products.hpp
+///     ∂logits_r += ∂ℓ weight_r (p_r − q_r)   for the second form on the tape: ad/products.hpp
 ///
 /// In the second form the logits [S,B,V] are stored once, for their gradient.
-/// Label smoothing ε (Szegedy et al. 2016): the target has 1 − ε, and ε is spread over the vocabulary.
+/// Label smoothing ε (Szegedy et al. 2016): the target has probability 1 − ε, and ε is spread over the vocabulary.
 struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
     static constexpr ranks takes{2, 3};
 
@@ -206,8 +206,8 @@ struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
     static shape_of_rank<0> shape(const auto& x, const auto& W, const auto& b, const expected_words_view<T>& targets,
                                   double)
     {
-        require_shape("cross_entropy", "W", W.shape, {x.shape[2], b.shape[0]}, "from x ", x.shape,
-                      " to a bias for each word");
+        require_shape("cross_entropy", "W", W.shape, {x.shape[2], b.shape[0]}, "one row for each column of x ", x.shape,
+                      ", one column for each bias");
         detail::require_targets({x.shape[0], x.shape[1]}, W.shape[1], targets, "cross_entropy", "x");
         return {};
     }

@@ -6,13 +6,13 @@
 
 #include <heed/ops/rows.hpp>
 
-/// Masks and padding: hidden scores become -inf, hidden values zeros. They are selected, never added or multiplied:
-/// hidden numbers may be NaN, and no gradient comes back from them.
+/// Masks and padding: masked scores become -inf, masked values 0. They are selected, never added or multiplied: masked
+/// elements may be NaN, and they get no gradient.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// Moves the positions i for which `shown(i)` holds to themselves, nothing to the others. `width` numbers per position.
+/// Moves the positions i for which `shown(i)` holds, and fills the others. `width` elements per position.
 void each_shown(std::size_t positions, std::size_t width, const auto& shown, auto move)
 {
     for (std::size_t i = 0; i < positions; ++i) {
@@ -43,18 +43,18 @@ struct masked : move_operation<Self, boolean_mask_view<2>> {
 
 }  // namespace detail
 
-/// y = e where the mask says attend, -inf elsewhere: e [B,T] or [B,T,D], mask [B,T].
+/// y = e where the mask is true, -inf elsewhere: e [B,T] or [B,T,D], mask [B,T].
 ///
-///     ∂e += ∂y where the mask says attend
+///     ∂e += ∂y where the mask is true
 struct masked_fill_op : detail::masked<masked_fill_op> {
     static constexpr const char* name = "attention";
     static double fill(const boolean_mask_view<2>&) { return -std::numeric_limits<double>::infinity(); }
 };
 inline constexpr masked_fill_op masked_fill{};
 
-/// y = x where the mask says attend, 0 elsewhere: x [B,T] or [B,T,D], mask [B,T].
+/// y = x where the mask is true, 0 elsewhere: x [B,T] or [B,T,D], mask [B,T].
 ///
-///     ∂x += ∂y where the mask says attend
+///     ∂x += ∂y where the mask is true
 struct zero_masked_op : detail::masked<zero_masked_op> {
     static constexpr const char* name = "attention::on";
 };
@@ -82,8 +82,8 @@ struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {
 };
 inline constexpr clear_padding_op clear_padding{};
 
-/// y[t,b] = x[t,b] where row b has more than t words, 0 elsewhere: x [T,B,N] -> [T,B,N]. clear_padding for words in the
-/// order of steps.
+/// y[t,b] = x[t,b] where row b has more than t words, 0 elsewhere: x [T,B,N] -> [T,B,N]. clear_padding for tensors with
+/// the step as the first axis.
 ///
 ///     ∂x += ∂y before the end of each row
 struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {

@@ -11,14 +11,14 @@
 /// The mixing of heads in talking-heads attention: Shazeer, Lan, Cheng, Ding and Hou 2020, section 4.
 namespace heed::inline HEED_TARGET::ops {
 
-/// y[g] = Σ_h P[h,g] x[h], heads mixed number by number: x [n,R,T], P [n,m] -> [m,R,T].
+/// y[g] = Σ_h P[h,g] x[h], heads mixed elementwise: x [n,R,T], P [n,m] -> [m,R,T].
 ///
 ///     ∂x[h] += Σ_g P[h,g] ∂y[g],  ∂P[h,g] += x[h] · ∂y[g]
 struct mix_heads_op : operation<mix_heads_op> {
     static shape_of_rank<3> shape(const auto& x, const auto& P)
     {
         require_shape("mix_heads", "the matrix", P.shape, shape_of_rank<2>{x.shape[0], P.shape[1]},
-                      "a row for each head of ", x.shape);
+                      "one row for each head of ", x.shape);
         return {P.shape[1], x.shape[1], x.shape[2]};
     }
 
@@ -50,7 +50,7 @@ struct mix_heads_op : operation<mix_heads_op> {
     }
 
 private:
-    /// f(first, count): so few numbers of all heads that they stay in the cache.
+    /// f(first, count): a chunk of elements that fits in the cache for all heads.
     static void each_piece(std::size_t size, const auto& f)
     {
         constexpr std::size_t piece = 512;

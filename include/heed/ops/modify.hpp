@@ -14,15 +14,15 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Where rows of scores stand: row i belongs to query first_query + i % queries of the row first_row + i / queries of a
-/// batch, whose scores begin with key first_keys[i / queries], or with key 0 if there are none. Each sentence has
+/// The index of rows of scores: row i belongs to query first_query + i % queries of row first_row + i / queries of a
+/// batch; its scores start at key first_keys[i / queries], or at key 0 if first_keys is empty. Each sentence has
 /// `heads` rows of the batch, for the heads from `head` on.
 struct rows_of_places {
     std::size_t queries = 1, first_query = 0, first_row = 0, head = 0;
     std::span<const std::size_t> first_keys{};
     std::size_t heads = 1;
 
-    /// The same with its list in memory that `where`, a tape, keeps.
+    /// A copy with its list in memory that the tape `where` keeps.
     rows_of_places kept(auto& where) const
     {
         auto copy = *this;
@@ -33,14 +33,14 @@ struct rows_of_places {
 
 namespace detail {
 
-/// Throws shape_error unless each row of the scores has a query and, if there are first keys, a first key.
+/// Throws shape_error unless each row of the scores has a query and, if first_keys is not empty, a first key.
 inline void require_rows_of_places(const shape_of_rank<2>& scores, const rows_of_places& where)
 {
     const std::size_t rows = scores[0], queries = where.queries, first = where.first_keys.size();
     if (rows == 0 || (queries > 0 && (first == 0 || first > (rows - 1) / queries))) return;
     detail::refuse("score::modified: ", counted(first, "first key"), " for scores ", scores, " of ",
                    counted(queries, "query", "queries"),
-                   " a sentence; there must be a query, and a first key for each sentence or none at all");
+                   " per sentence; there must be a query, and a first key for each sentence or for none");
 }
 
 template <class T>
@@ -54,7 +54,7 @@ void put_lanes(std::size_t count, T* x, const pack<T>& v)
     for (std::size_t i = 0; i < count; ++i) x[i] = v[i];
 }
 
-/// f(offset, count, place, shard) for each register of the positions of all rows.
+/// f(offset, count, index, shard) for each register of the positions of all rows.
 inline void each_index(const shape_of_rank<2>& shape, const rows_of_places& where, const auto& use)
 {
     parallel_for(shape[0], (std::size_t{1} << 14) / (shape[1] + 1) + 1,
@@ -80,18 +80,19 @@ void modify_backward(const auto& f, const score_index& p, std::size_t count, con
 {
     const dual<T> y(f(dual<T>(lanes_at(count, x), pack<T>(1)), heed::detail::for_score(p)));
     const pack<T> by = lanes_at(count, d_y);
-    // Where nothing comes back, as at a hidden position, the slope may be infinite or NaN; and where it is 0, nothing
-    // goes on, even if another score made the gradients of the whole row NaN. Tiles do the same.
+    // Where dy is 0, for example at a masked position, the slope may be infinite or NaN; where the slope is 0, no
+    // gradient flows, even if another score made the gradients of the whole row NaN. Tiles do the same.
     const auto nothing = (by == T(0)) | (y.slope == T(0));
     put_lanes(count, d_x, lanes_at<T>(count, d_x) + select(nothing, T(0), by * y.slope));
 }
 
 }  // namespace detail
 
-/// y[i,t] = f(x[i,t], place of i and t)            ∂x += f'(x) ∂y, by dual numbers
-/// y[i,t] = f(x[i,t], place of i and t, table)     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
+/// y[i,t] = f(x[i,t], index of i and t)            ∂x += f'(x) ∂y, by dual numbers
+/// y[i,t] = f(x[i,t], index of i and t, table)     ∂table[k] += Σ ∂f/∂table[k] ∂y over the reads of table[k]
 ///
-/// `f` takes lanes of scores and their place: see simd/pack.hpp. The table has any rank: see simd/lookup_table.hpp.
+/// `f` takes a SIMD pack of scores and their index: see simd/pack.hpp. The table has any rank: see
+/// simd/lookup_table.hpp.
 template <class Function>
 struct modify_op : operation<modify_op<Function>> {
     Function f;

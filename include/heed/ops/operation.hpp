@@ -17,17 +17,18 @@
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/arguments.hpp>
 
-/// The operations that policies are written in, and how to add one.
+/// The operations that policies are written in, and how to add your own.
 ///
 /// An operation is a constant function object, `ops::tanh(x)`, never an overload set: an unqualified `tanh(x)` would
-/// find xtensor's lazy one, or the C library's. It is one struct: the shape of its result, its computation and its
-/// backward. How that runs, on owning tensors, in a thread's workspace or on a tape, is written once, here and in ad/.
+/// find xtensor's lazy function, or the C library's. It is one struct: the shape of its result, its computation and its
+/// backward. The code that runs it, on owning tensors, in a thread's workspace or on a tape, is shared by all
+/// operations, here and in ad/.
 ///
 ///     /// y[b,t] = x[b,t,:] · v                      ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
 ///     struct my_matvec_op : heed::ops::operation<my_matvec_op> {
 ///         static shape_of_rank<2> shape(const auto& x, const auto& v)        // throws shape_error
 ///         {
-///             require_shape("my_matvec", "v", v.shape, {x.shape[2]}, "as long as the last axis of x ", x.shape);
+///             require_shape("my_matvec", "v", v.shape, {x.shape[2]}, "the size of the last axis of x ", x.shape);
 ///             return {x.shape[0], x.shape[1]};
 ///         }
 ///         template <class T>
@@ -40,21 +41,21 @@
 ///
 /// All three get the arguments in the order of the call: tensors as views, settings (numbers, lengths, masks, windows,
 /// lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each tensor argument:
-/// it *adds* to them, and skips those that are empty. At least one is wanted.
+/// it *adds* to them, and skips empty ones. At least one is not empty.
 ///
-/// A tensor of another rank than `forward` declares is refused at compile time (ops/arguments.hpp). Where only some
-/// ranks of a first tensor have a meaning, the operation declares `static constexpr ranks takes{2, 3};`. A setting of
-/// another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`: the same view,
-/// of memory that the tape keeps. See ops::expected_words.
+/// A tensor of a different rank than `forward` declares is rejected at compile time (ops/arguments.hpp). If `forward`
+/// is a template over ranks but only some ranks of the first tensor are valid, the operation declares `static constexpr
+/// ranks takes{2, 3};`. A setting of a custom type that owns memory has a `view()`, which is passed to the operation,
+/// and the view a `kept(tape)`: the same view, of memory that the tape keeps. See ops::expected_words.
 ///
-/// If backward needs more than arguments and result, `saved(arguments...)` returns how many numbers it needs: `forward`
-/// gets a pointer to them as its last argument, `backward` after d_y. An operation with several results returns a
-/// std::tuple of shapes, takes as many `out`, and combines the tensors in `results(...)`; `backward` gets tuples of the
-/// results and of their derivatives, empty where nothing has reached a result. An operation without a derivative
-/// declares `static constexpr bool differentiable = false;` and has no `backward`.
+/// If backward needs more than arguments and result, `saved(arguments...)` returns the number of elements it needs:
+/// `forward` gets a pointer to them as its last argument, `backward` after d_y. An operation with several results
+/// returns a std::tuple of shapes, takes one `out` for each, and combines the tensors in `results(...)`; `backward`
+/// gets tuples of the results and of their derivatives, which are empty for results without a gradient. An operation
+/// without a derivative declares `static constexpr bool differentiable = false;` and has no `backward`.
 ///
-/// Families: unary and binary functions (ops/elementwise.hpp), moves of numbers and operations on the rows of scores
-/// (ops/rows.hpp).
+/// Families: unary and binary functions (ops/elementwise.hpp), permutations of elements and operations on the rows of
+/// scores (ops/rows.hpp).
 namespace heed::inline HEED_TARGET::ops {
 
 /// An argument: plain memory with a shape.
@@ -65,7 +66,7 @@ using in = tensor_view<const T, N>;
 template <class T, std::size_t N>
 using out = tensor_view<T, N>;
 
-/// The adjoint of an argument, to which a derivative is added; empty if it is not wanted.
+/// The adjoint of an argument, to which a derivative is added; empty if it is not required.
 template <class T, std::size_t N>
 struct adjoint : tensor_view<T, N> {
     explicit operator bool() const { return this->data != nullptr; }
@@ -80,7 +81,7 @@ template <class... Pieces>
     heed::detail::throw_shape_error({pieces...});
 }
 
-/// An argument as an operation gets it: a tensor, or a setting that owns memory, as a view.
+/// An argument as it is passed to an operation: a tensor, or a setting that owns memory, becomes a view.
 template <tensor X>
 auto argument(const X& x)
 {
@@ -121,14 +122,14 @@ decltype(auto) argument(const X& x)
     }
 }
 
-/// The numbers of a tensor of this shape.
+/// The number of elements of a tensor of this shape.
 template <std::size_t N>
 std::size_t numbers_in(const shape_of_rank<N>& shape)
 {
     return tensor_view<const char, N>{nullptr, shape}.size();
 }
 
-/// The numbers of each position: 1 of [B,T], N of [B,T,N].
+/// The number of elements at each position: 1 for [B,T], N for [B,T,N].
 template <std::size_t R>
 constexpr std::size_t width_of(const shape_of_rank<R>& x)
 {
@@ -136,7 +137,7 @@ constexpr std::size_t width_of(const shape_of_rank<R>& x)
     return R == 3 ? x[R - 1] : 1;
 }
 
-/// [B,T] as [B,T,1], and [B,T,N] as it is: for operations that treat all numbers of a position alike.
+/// [B,T] as [B,T,1], and [B,T,N] unchanged: for operations that treat all elements of a position in the same way.
 template <std::size_t R>
 constexpr shape_of_rank<3> by_position(const shape_of_rank<R>& x)
 {
@@ -148,21 +149,21 @@ inline constexpr bool is_tuple = false;
 template <class... T>
 inline constexpr bool is_tuple<std::tuple<T...>> = true;
 
-/// Does the backward pass need numbers that only the forward pass knows?
+/// Does the backward pass need intermediate results of the forward pass?
 template <class Operation, class... X>
 concept saves = requires(const Operation& operation, const X&... x)
 {
     operation.saved(argument(x)...);
 };
 
-/// Is the result a piece of the first argument, so that nothing is computed?
+/// Is the result a slice of the first argument, so that no computation is needed?
 template <class Operation, class... X>
 concept pieces = requires(const Operation& operation, const X&... x)
 {
     operation.piece(argument(x)...);
 };
 
-/// A result of the family, its elements not set yet, and the view that writes it.
+/// An uninitialized result of the family, and the view that writes it.
 template <class Family, class T>
 struct results_of {
     template <std::size_t N>
@@ -174,13 +175,13 @@ struct results_of {
             return workspace_tensor<T, N>(Family::template take<T>(numbers_in(shape)), shape);
         }
     }
-    static auto writable(const auto& y)  // made above, by this very call
+    static auto writable(const auto& y)  // allocated above, by this call
     {
         return out<T, rank_of<decltype(y)>>{const_cast<T*>(view_of(y).data), shape_of(y)};
     }
 };
 
-/// Computes with numbers T; nothing is recorded. `a` are the arguments as the operation gets them, so that tensors of
+/// Computes with elements T, without recording. `a` are the arguments as passed to the operation, so that tensors of
 /// several kinds share one instantiation.
 template <class Family, class T, class Operation, class... A>
 auto compute(const Operation& operation, const A&... a)
@@ -212,7 +213,7 @@ auto compute(const Operation& operation, const A&... a)
     }
 }
 
-/// A piece of the first argument: the same memory if that is a workspace tensor, else a copy.
+/// A slice of the first argument: shares memory if that is a workspace tensor, otherwise a copy.
 template <class Family, class Operation, class First, class... X>
 auto copy_piece(const Operation& operation, const First& first, const X&... x)
 {
@@ -226,7 +227,7 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
     }
 }
 
-/// An argument as the operation gets it in a family, as a type: see arguments.hpp.
+/// The type of an argument as it is passed to the operation in a family: see arguments.hpp.
 template <class Family, class T, class X>
 struct argument_type : std::type_identity<std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>> {};
 template <class Family, class T, tensor X>
@@ -237,7 +238,7 @@ template <class Family, class T, class X>
 struct argument_type<Family, T, X>
     : std::type_identity<decltype(std::declval<const X&>().template as<T>(std::declval<int&>()))> {};
 
-/// The numbers that the family computes with.
+/// The element type that the family computes with.
 template <class Family, class... X>
 struct element_in_family : std::type_identity<void> {};
 template <class Family, class First, class... Rest>
@@ -246,23 +247,23 @@ template <class Family, tensor First, class... Rest>
     requires(std::is_same_v<family_of<First>, Family>)
 struct element_in_family<Family, First, Rest...> : std::type_identity<element_of<First>> {};
 
-/// What was meant by x where a tensor of rank N was. Declared only.
+/// The type that x should have had where a tensor of rank N was expected. Declared only.
 template <class Family, class T, std::size_t N, class X>
 auto of_rank_meant(const X& x) -> std::conditional_t<tensor<X>, typename Family::template tensor_type<T, N>, const X&>;
 
-/// What was meant by x where a tensor of other numbers was. Declared only.
+/// The type that x should have had where a tensor of floating-point numbers was expected. Declared only.
 template <class X>
 const X& of_floats_meant(const X& x);
 template <tensor X>
 array<float, rank_of<X>> of_floats_meant(const X& x);
 
-/// Goes on with tensors of the ranks that were meant, after a sentence about those that there are.
+/// Continues with tensors of the expected ranks, after a static_assert has reported the actual ones.
 template <class Family, class T, class Meant, class... X, std::size_t... i>
 auto call_as_meant(const auto& operation, std::index_sequence<i...>, const X&... x)
 {
     constexpr auto meant = Meant::said();
     if constexpr (meant.at == sizeof...(X)) {
-        return of_rank_meant<Family, T, 2>(array<T, 2>{});  // of whatever rank: it is not known
+        return of_rank_meant<Family, T, 2>(array<T, 2>{});  // any rank: the expected rank is unknown
     } else {
         return operation(of_rank_meant<Family, T, meant.rank[i]>(x)...);
     }
@@ -278,7 +279,7 @@ struct piece_of {
     shape_of_rank<N> shape;
 };
 
-/// The base of every operation. The family of the arguments decides how it runs.
+/// The base class of every operation. The family of the arguments decides how it runs.
 template <class Self>
 struct operation {
     template <class... X>
@@ -295,12 +296,12 @@ struct operation {
                           HEED_SAYS_NUMBERS);
             return (*this)(heed::detail::as_meant<typename heed::detail::first_numbers<X...>::type>(x)...);
         } else if constexpr (std::is_void_v<numbers>) {
-            static_assert(!std::is_void_v<numbers>, "heed: an operation takes tensors, and none of these is one");
+            static_assert(!std::is_void_v<numbers>, "heed: an operation takes tensors, and none of these is a tensor");
             return 0;
         } else if constexpr (!std::is_floating_point_v<plain_number<numbers>>) {
             static_assert(
                 std::is_floating_point_v<plain_number<numbers>>,
-                "heed: operations compute with float and double, and these tensors hold other numbers: convert "
+                "heed: operations compute with float and double, and these tensors have another element type: convert "
                 "them, as in `heed::array<float, 2> x = y;`");
             return (*this)(detail::of_floats_meant(x)...);
         } else if constexpr (!detail::takes<Self, numbers,

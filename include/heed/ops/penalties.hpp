@@ -8,7 +8,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Losses on the weights of all steps of a batch: α [S,B,T] -> one number, summed over the sentences. Weights beyond a
+/// Losses on the weights of all steps of a batch: α [S,B,T] -> a scalar, summed over the sentences. Weights beyond a
 /// source's or a target's length are ignored and get no gradient.
 namespace heed::inline HEED_TARGET::ops {
 
@@ -16,7 +16,7 @@ namespace heed::inline HEED_TARGET::ops {
 template <class T>
 struct weight_path {
     const T* weights;
-    std::size_t stride;  // from a step to the next
+    std::size_t stride;  // between steps
     std::size_t steps, positions;
 
     const T* operator[](std::size_t t) const { return weights + t * stride; }
@@ -30,7 +30,7 @@ struct weight_path {
     }
 };
 
-/// Each rule defines its value and its derivative. Both get memory for as many numbers as the rule `needs`, filled by
+/// Each rule defines its value and its derivative. Both get scratch memory of the size that the rule `needs`, filled by
 /// `prepare`.
 namespace rules {
 
@@ -65,7 +65,7 @@ struct doubly_stochastic {
     }
 };
 
-/// Σ_t Σ_i min(α_ti, c_ti), c_ti = Σ_{k<t} α_ki. Where both are the same the gradient goes to c.
+/// Σ_t Σ_i min(α_ti, c_ti), c_ti = Σ_{k<t} α_ki. In case of a tie the gradient goes to c.
 struct coverage {
     static std::size_t needs(std::size_t steps, std::size_t positions) { return (steps + 1) * positions; }
 
@@ -91,7 +91,7 @@ struct coverage {
     template <class T>
     static void back(const weight_path<T>& a, T* covered, T dy, T* d_a)
     {
-        T* by_coverage = covered + a.steps * a.positions;  // by the steps after t
+        T* by_coverage = covered + a.steps * a.positions;  // for the steps after t
         std::fill_n(by_coverage, a.positions, T(0));
         for (std::size_t t = a.steps; t-- > 0;) {
             for (std::size_t i = 0; i < a.positions; ++i) {
@@ -142,7 +142,7 @@ struct monotone {
 
 }  // namespace rules
 
-/// Σ_b rule(α of sentence b): weights α [S,B,T], the sources' and the targets' lengths -> [].      ∂α as the rule says
+/// Σ_b rule(α of sentence b): weights α [S,B,T], the sources' and the targets' lengths -> [].      ∂α as in the rule
 template <class Rule>
 struct penalty_op : operation<penalty_op<Rule>> {
     static shape_of_rank<0> shape(const auto& weights, const lengths_view& source, const lengths_view& target)
@@ -171,7 +171,7 @@ struct penalty_op : operation<penalty_op<Rule>> {
     }
 
 private:
-    /// f(place of its first weight, its weights, memory that the rule has prepared) for each sentence.
+    /// f(offset of its first weight, its weights, memory prepared by the rule) for each sentence.
     template <class T>
     static void each_sentence(in<T, 3> weights, const lengths_view& source, const lengths_view& target, const auto& f)
     {

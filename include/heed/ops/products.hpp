@@ -8,13 +8,13 @@
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Products: of rows and matrices, of queries and keys, of weights and values.
+/// Products of rows with matrices, queries with keys, and weights with values.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: threads share the columns, so that the order of the sum does not depend on
-/// their number. Rows with f = 0 are not read.
+/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: threads split the columns, so that the order of the sum does not depend on
+/// the number of threads. Rows with f = 0 are not read.
 template <class T>
 void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, T* y)
 {
@@ -32,7 +32,7 @@ void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, 
 
 }  // namespace detail
 
-/// y = x W, or x W + b: x [...,K], W [K,N], b [N] -> [...,N]. All leading axes go through one matrix product.
+/// y = x W, or x W + b: x [...,K], W [K,N], b [N] -> [...,N]. All leading axes are computed by one matrix product.
 ///
 ///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
 struct linear_op : operation<linear_op> {
@@ -98,11 +98,11 @@ inline constexpr addmm_op addmm{};
 ///
 ///     ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
 ///
-/// Where ∂y is 0, as at a masked position, x is not read.
+/// Where ∂y is 0, for example at a masked position, x is not read.
 struct matvec_op : operation<matvec_op> {
     static shape_of_rank<2> shape(const auto& x, const auto& v)
     {
-        require_shape("matvec", "v", v.shape, {x.shape[2]}, "as long as the last axis of x ", x.shape);
+        require_shape("matvec", "v", v.shape, {x.shape[2]}, "the size of the last axis of x ", x.shape);
         return {x.shape[0], x.shape[1]};
     }
 
@@ -135,7 +135,7 @@ struct add_outer_op : operation<add_outer_op> {
     {
         require_shape("add_outer", "x", x.shape, {keys.shape[0], keys.shape[1]}, "one for each position of the keys ",
                       keys.shape);
-        require_shape("add_outer", "v", v.shape, {keys.shape[2]}, "as long as a key of ", keys.shape);
+        require_shape("add_outer", "v", v.shape, {keys.shape[2]}, "the size of a key of ", keys.shape);
         return keys.shape;
     }
 
@@ -172,7 +172,7 @@ inline constexpr add_outer_op add_outer{};
 ///
 ///     ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
 ///
-/// Where ∂y is 0, as at a masked position, k is not read.
+/// Where ∂y is 0, for example at a masked position, k is not read.
 struct dot_per_position_op : operation<dot_per_position_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
@@ -210,7 +210,8 @@ struct dot_per_position_op : operation<dot_per_position_op> {
 };
 inline constexpr dot_per_position_op dot_per_position{};
 
-/// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
+/// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. Values with a weight of exactly 0 are skipped, even if
+/// NaN.
 ///
 ///     ∂α[b,t] += ∂c[b,:] · h[b,t,:],  ∂h[b,t,:] += α[b,t] ∂c[b,:]
 struct weighted_sum_op : operation<weighted_sum_op> {
@@ -251,7 +252,7 @@ inline constexpr weighted_sum_op weighted_sum{};
 
 namespace heed::inline HEED_TARGET {
 
-/// A policy without the bias that it may have: x W. It has no parameter.
+/// Replaces the optional bias of a policy: x W. It has no parameter.
 struct no_bias {
     static auto parameters(auto&, auto&&) { return no_bias{}; }
 };

@@ -12,7 +12,7 @@
 /// Steps of recurrent layers: see kernels/recurrent.hpp; on the tape: ad/products.hpp.
 namespace heed::inline HEED_TARGET::ops {
 
-/// Which sentences have ended at a step of a recurrent layer, and keep their state; without lengths none has.
+/// Which sentences have ended at a step of a recurrent layer, and keep their state; without lengths, none.
 struct sentence_ends {
     const lengths* real = nullptr;
     std::size_t step = 0;
@@ -22,7 +22,8 @@ struct sentence_ends {
 
 namespace detail {
 
-/// The width of the state. Throws shape_error unless the input has so many gates for it, and each sentence one length.
+/// The width of the state. Throws shape_error unless the input has `gates` times that width, and each sentence one
+/// length.
 template <std::size_t R>
 std::size_t require_step(const char* name, const shape_of_rank<R>& inputs, const shape_of_rank<R>& hidden,
                          std::size_t gates, const sentence_ends& ends)
@@ -52,12 +53,12 @@ struct gru_op : operation<gru_op> {
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& U_h, const sentence_ends& ends)
     {
         const std::size_t H = detail::require_step("gru", inputs.shape, hidden.shape, 3, ends);
-        require_shape("gru", "U", U.shape, {H, 2 * H}, "from the state to two gates");
-        require_shape("gru", "U_h", U_h.shape, {H, H}, "from the state to the state");
+        require_shape("gru", "U", U.shape, {H, 2 * H}, "state by two gates");
+        require_shape("gru", "U_h", U_h.shape, {H, H}, "state by state");
         return hidden.shape;
     }
 
-    /// z|r|h̃ [B,3H], and r ⊙ h [B,H] behind them.
+    /// z|r|h̃ [B,3H], followed by r ⊙ h [B,H].
     static std::size_t saved(const auto&, const auto& hidden, const auto&, const auto&, const sentence_ends&)
     {
         return 4 * hidden.size();
@@ -80,7 +81,7 @@ struct gru_op : operation<gru_op> {
 };
 inline constexpr gru_op gru{};
 
-/// One step of a gated recurrent unit whose reset gate acts after the product: inputs [...,3H] (x_z|x_r|x_h with their
+/// One step of a gated recurrent unit with the reset gate after the product: inputs [...,3H] (x_z|x_r|x_h with their
 /// bias), hidden h [...,H], U [H,3H] (for z|r|h), c [H] -> the new state [...,H].
 ///
 ///     z|r = σ(x_z|x_r + h U_zr),  p = h U_h + c,  h̃ = tanh(x_h + r ⊙ p),  h' = (1 − z) ⊙ h + z ⊙ h̃
@@ -92,8 +93,9 @@ struct gru_reset_after_op : operation<gru_reset_after_op> {
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& c, const sentence_ends& ends)
     {
         const std::size_t H = detail::require_step("gru_reset_after", inputs.shape, hidden.shape, 3, ends);
-        require_shape("gru_reset_after", "U", U.shape, {H, 3 * H}, "from the state to three gates");
-        require_shape("gru_reset_after", "the bias of the product", c.shape, {H}, "one number for each of the state");
+        require_shape("gru_reset_after", "U", U.shape, {H, 3 * H}, "state by three gates");
+        require_shape("gru_reset_after", "the bias of the product", c.shape, {H},
+                      "one number for each dimension of the state");
         return hidden.shape;
     }
 
@@ -117,7 +119,7 @@ struct gru_reset_after_op : operation<gru_reset_after_op> {
 };
 inline constexpr gru_reset_after_op gru_reset_after{};
 
-/// The state of an LSTM: what it shows, and what it keeps.
+/// The state of an LSTM: the hidden state (output) and the cell.
 template <class Hidden, class Cell = Hidden>
 struct lstm_state {
     Hidden hidden;  // [...,H] h
@@ -148,8 +150,8 @@ struct lstm_op : operation<lstm_op> {
                       const sentence_ends& ends)
     {
         const std::size_t H = detail::require_step("lstm", inputs.shape, hidden.shape, 4, ends);
-        require_shape("lstm", "the cell", cell.shape, hidden.shape, "as the hidden state");
-        require_shape("lstm", "U", U.shape, {H, 4 * H}, "from the state to four gates");
+        require_shape("lstm", "the cell", cell.shape, hidden.shape, "the shape of the hidden state");
+        require_shape("lstm", "U", U.shape, {H, 4 * H}, "state by four gates");
         return std::tuple{hidden.shape, cell.shape};
     }
 

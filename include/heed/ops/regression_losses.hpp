@@ -10,19 +10,19 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/ops/operation.hpp>
 
-/// How far predicted numbers are from the expected ones. Losses of words are in ops/losses.hpp.
+/// Losses of predicted numbers. For losses of words see ops/losses.hpp.
 ///
-///     loss(x, t)               all numbers count alike
-///     loss(x, t, lengths)      x [B,T] or [B,T,N]: those of the real positions
-///     loss(x, t, mask)         the same with a boolean_mask<2>: those of the positions where it is true
+///     loss(x, t)               all numbers have weight 1
+///     loss(x, t, lengths)      x [B,T] or [B,T,N]: numbers of the real positions
+///     loss(x, t, mask)         with a boolean_mask<2>: numbers of the positions where it is true
 ///     loss(x, t, weights)      a weight for each number, [...,N], or for each row of N, [...]
 ///
-/// What has weight 0 is not read: it may be NaN, and no gradient goes back to it.
+/// Numbers with weight 0 are not read: they may be NaN, and get no gradient.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
-/// (x − t)², of any target: `require` refuses none.
+/// (x − t)², for any target: `require` accepts all.
 struct squared_error {
     static constexpr bool mean = true;
 
@@ -41,7 +41,7 @@ struct binary_cross_entropy {
     {
         if (t >= T(0) && t <= T(1)) return;
         throw error(std::string(name) + ": a target is " + std::to_string(static_cast<double>(value_of(t))) +
-                    "; it is the probability of class 1, so it is between 0 and 1");
+                    "; it is the probability of class 1 and must be between 0 and 1");
     }
     template <class T>
     static T value(const T& x, const T& t)
@@ -66,7 +66,7 @@ struct binary_cross_entropy {
 
 }  // namespace functions
 
-/// ℓ = Σ_i w_i rule(x_i, t_i), divided by Σ_i w_i where the rule is a mean. See the head of this file for w.
+/// ℓ = Σ_i w_i rule(x_i, t_i), divided by Σ_i w_i if the rule is a mean. See the top of this file for w.
 template <class Rule>
 struct number_loss : operation<number_loss<Rule>> {
     const char* name;
@@ -76,7 +76,7 @@ struct number_loss : operation<number_loss<Rule>> {
     shape_of_rank<0> shape(const auto& x, const auto& t, const auto&... weights) const
     {
         (require(x, weights), ...);
-        require_shape(name, "the target", t.shape, x.shape, "a number for each prediction");
+        require_shape(name, "the target", t.shape, x.shape, "one number for each prediction");
         return {};
     }
 
@@ -106,7 +106,7 @@ struct number_loss : operation<number_loss<Rule>> {
             const auto all = total(x, t, weights);
             const std::size_t width = width_of(x, weights);
             for (std::size_t i = 0; i < d_w.size(); ++i) {
-                // Of what has weight 0, too: a weight may be about to change.
+                // Also for numbers of weight 0: their weight may have a gradient.
                 in_double<T> sum = 0;
                 for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
                     sum += in_double<T>(Rule::value(x.data[k], t.data[k]));
@@ -127,15 +127,14 @@ private:
             constexpr std::size_t W = rank_of<Weights>;
             static_assert(
                 W == R || W + 1 == R,
-                "heed: the weights of a loss have the shape of the prediction, or that without its last axis");
+                "heed: the weights of a loss must have the shape of the prediction, with or without its last axis");
             shape_of_rank<W> must;
             std::copy_n(x.shape.begin(), W, must.begin());
             require_shape(name, "the weights", weights.shape, must,
                           W == R ? "one for each prediction" : "one for each row of the prediction");
         } else {
-            static_assert(
-                R == 2 || R == 3,
-                "heed: a loss with lengths or a mask takes predictions [B,T] or [B,T,N]; with others give weights");
+            static_assert(R == 2 || R == 3, "heed: a loss with lengths or a mask takes predictions [B,T] or [B,T,N]; "
+                                            "for other shapes give weights");
             if constexpr (std::is_same_v<Weights, lengths_view>) {
                 weights.require(name, x.shape[0], x.shape[1]);
             } else {
@@ -156,7 +155,7 @@ private:
         }
     };
 
-    /// How many predictions share a weight.
+    /// The number of predictions that share a weight.
     template <class T, std::size_t R, class... Weights>
     static std::size_t width_of(in<T, R> x, const Weights&...)
     {
@@ -178,7 +177,7 @@ private:
     static int weight(std::size_t i, std::size_t, const boolean_mask_view<2>& mask) { return mask[i] != 0 ? 1 : 0; }
     static auto weight(std::size_t i, std::size_t, const tensor auto& weights) { return weights.data[i]; }
 
-    /// f(weight, i) for each number that counts.
+    /// f(weight, i) for each number with a nonzero weight.
     template <class T, std::size_t R>
     static void each(in<T, R> x, auto&& f, const auto&... weights)
     {
@@ -229,13 +228,13 @@ private:
     }
 };
 
-/// ℓ = Σ w (x − t)² / Σ w, 0 where nothing counts; w = 1 if no weights are given: x and t [...] -> [].
+/// ℓ = Σ w (x − t)² / Σ w, 0 if all weights are 0; w = 1 if no weights are given: x and t [...] -> [].
 ///
-///     ∂x += 2 w (x − t) ∂ℓ / Σ w,  ∂t −= the same,  ∂w += ((x − t)² − ℓ) ∂ℓ / Σ w
+///     ∂x += g,  ∂t −= g,  g = 2 w (x − t) ∂ℓ / Σ w,  ∂w += ((x − t)² − ℓ) ∂ℓ / Σ w
 inline constexpr number_loss<functions::squared_error> mean_squared_error{"mean_squared_error"};
 
-/// ℓ = Σ w (−t log σ(x) − (1 − t) log(1 − σ(x))) of logits x and targets t between 0 and 1: x and t [...] -> []. A sum,
-/// in nats, as ops::cross_entropy is; exact for large |x|.
+/// ℓ = Σ w (−t log σ(x) − (1 − t) log(1 − σ(x))) for logits x and targets t between 0 and 1: x and t [...] -> []. A
+/// sum, in nats, like ops::cross_entropy; exact for large |x|.
 ///
 ///     ∂x += w (σ(x) − t) ∂ℓ,  ∂t −= w x ∂ℓ,  ∂w += the loss of each number
 inline constexpr number_loss<functions::binary_cross_entropy> binary_cross_entropy{"binary_cross_entropy"};

@@ -15,20 +15,20 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Which two numbers of a vector are turned together: neighbors (Su et al. 2021), or the i-th of each half (as in
+/// Which two elements of a vector are rotated together: neighbors (Su et al. 2021), or the i-th of each half (as in
 /// GPT-NeoX and LLaMA's published weights).
 enum class turned_pairs { neighbors, halves };
 
-/// How vectors are turned with their position.
+/// How vectors are rotated by their position.
 struct rotation {
     double base = 10000;
     turned_pairs pairs = turned_pairs::neighbors;
-    std::size_t width = 0;  // the first numbers of each vector, which are turned (`rotary_embedding_dim`); 0: all
+    std::size_t width = 0;  // rotate the first `width` elements of each vector (`rotary_embedding_dim`); 0: all
 };
 
 namespace detail {
 
-/// A list or a tensor of whole numbers.
+/// A list or a tensor of integers.
 template <class X>
 concept whole_numbers = requires(const X& x)
 {
@@ -36,7 +36,7 @@ concept whole_numbers = requires(const X& x)
     requires std::integral<std::remove_cvref_t<decltype(*std::data(x))>>;
 };
 
-/// The same positions as std::size_t. Throws shape_error for one below 0.
+/// The positions as std::size_t. Throws shape_error for a negative one.
 template <whole_numbers X>
 auto list_of_positions(const X& positions)
 {
@@ -60,26 +60,25 @@ auto list_of_positions(const X& positions)
 
 }  // namespace detail
 
-/// Each pair of numbers of a vector at position p is turned by the angle p · base^(−2m/N), m the pair (rotary
-/// positions, RoPE):
+/// Rotates each pair m of elements of a vector at position p by the angle p · base^(−2m/N) (rotary positions, RoPE):
 ///
 ///     y_a = cos(pθ_m) x_a − sin(pθ_m) x_b,  y_b = sin(pθ_m) x_a + cos(pθ_m) x_b       Su et al. 2021, eq. 34
 ///
 /// x [B,T,N]; [B,H,T,N], where all heads of a sentence have the same positions; or [B,N], where T is 1 -> the same
-/// shape. N is rotation::width if that is given: further numbers are unchanged.
+/// shape. N is rotation::width if that is given: further elements are unchanged.
 ///
 ///     rotate(x, first, rotation{})              the positions first … first + T − 1
-///     rotate(x, positions, rotation{})          `position_ids`: any list or tensor of whole numbers, [B,T], or [T] for
+///     rotate(x, positions, rotation{})          `position_ids`: any list or tensor of integers, [B,T], or [T] for
 ///                                               all sentences
 ///     rotate(x, cosines, sines, positions, …)   cos(pθ_m) and sin(pθ_m) are row p of the tables, [P,N/2] each
-///     rotate(x, cosines, sines, rotation{})     tables [T,N/2] or [B,T,N/2]: a row for each position; of x [B,N] also
+///     rotate(x, cosines, sines, rotation{})     tables [T,N/2] or [B,T,N/2]: a row for each position; for x [B,N] also
 ///                                               [B,N/2]
 ///
-/// The rotation may be left out. `base` is not read where tables are given.
+/// The rotation is optional. `base` is not read if tables are given.
 ///
-///     ∂x: ∂y turned back,  ∂cos(pθ_m) += ∂y_a x_a + ∂y_b x_b,  ∂sin(pθ_m) += ∂y_b x_a − ∂y_a x_b
+///     ∂x: ∂y rotated back,  ∂cos(pθ_m) += ∂y_a x_a + ∂y_b x_b,  ∂sin(pθ_m) += ∂y_b x_a − ∂y_a x_b
 ///
-/// Throws shape_error if N is odd or greater than the vectors, or if positions or tables do not fit.
+/// Throws shape_error if N is odd or larger than the vectors, or if positions or tables do not fit.
 struct rotate_op : operation<rotate_op> {
     static constexpr ranks takes{2, 4};
 
@@ -197,7 +196,7 @@ struct rotate_op : operation<rotate_op> {
     }
 
 private:
-    /// The cosines and sines of `places`, T for all sentences or B·T: place i has row rows[i] of the tables, or row i.
+    /// The cosines and sines of `places`, T for all sentences or B·T: place i uses row rows[i] of the tables, or row i.
     template <class T>
     struct angles {
         const T *cosines, *sines;
@@ -205,24 +204,25 @@ private:
         const std::size_t* rows = nullptr;
     };
 
-    /// T, 1 of [B,N].
+    /// T; 1 for [B,N].
     template <std::size_t R>
     static std::size_t positions_of(const shape_of_rank<R>& x)
     {
         return R == 2 ? 1 : x[R - 2];
     }
 
-    /// The numbers of each vector that are turned. Throws shape_error unless they are pairs of the vector.
+    /// The number of rotated elements of each vector. Throws shape_error unless it is even and at most the vector's
+    /// size.
     template <std::size_t R>
     static std::size_t width_of(const shape_of_rank<R>& x, const rotation& how)
     {
         const std::size_t N = x[R - 1];
         if (how.width == 0 && N % 2 != 0)
-            detail::refuse("rotate: vectors of ", N, " numbers in ", x,
-                           "; pairs of them are turned, so there must be an even number");
+            detail::refuse("rotate: vectors of size ", N, " in ", x,
+                           "; elements are rotated in pairs, so the size must be even");
         if (how.width % 2 != 0 || how.width > N)
-            detail::refuse("rotate: a width of ", how.width, " for vectors of ", N, " numbers in ", x,
-                           "; pairs are turned, so it must be an even number of at most ", N, ", or 0 for all");
+            detail::refuse("rotate: a width of ", how.width, " for vectors of size ", N, " in ", x,
+                           "; elements are rotated in pairs, so it must be even and at most ", N, ", or 0 for all");
         return how.width == 0 ? N : how.width;
     }
 
@@ -232,7 +232,7 @@ private:
         const std::size_t T = positions_of(x);
         if (positions != T && positions != x[0] * T)
             detail::refuse("rotate: ", positions, " positions for x ", x, "; give ", T,
-                           ", the same for all sentences, or ", x[0] * T, ", sentence by sentence");
+                           ", the same for all sentences, or ", x[0] * T, " in the order of sentences");
     }
 
     /// Throws shape_error for a matrix of positions that is not [B,T].
@@ -253,8 +253,8 @@ private:
                              shape_of_rank<C> must, const rotation& how)
     {
         must[C - 1] = width_of(x, how) / 2;
-        require_shape("rotate", "the table of cosines", cosines, must, "a number for each turned pair of x ", x);
-        require_shape("rotate", "the table of sines", sines, must, "as the cosines");
+        require_shape("rotate", "the table of cosines", cosines, must, "one number for each rotated pair of x ", x);
+        require_shape("rotate", "the table of sines", sines, must, "the shape of the cosines");
     }
 
     template <class T, std::size_t R>
@@ -273,9 +273,9 @@ private:
     {
         const std::size_t half = N / 2;
         T *const cosines = here.take<T>(places * half), *const sines = here.take<T>(places * half);
-        // Sine and cosine by the angle sum formulas, since calls of both for each position would take as long as the
-        // attention itself. They start anew at multiples of 32, so that a position has the same numbers wherever a
-        // call begins.
+        // Sine and cosine by the angle sum formulas, since calling both for each position would take as long as the
+        // attention itself. They are computed directly at multiples of 32, so that a position has the same values in
+        // every call, from whichever position it starts.
         constexpr std::size_t anew = 32;
         for (std::size_t m = 0; m < half; ++m) {
             const double theta = std::pow(how.base, -2.0 * static_cast<double>(m) / static_cast<double>(N));
@@ -299,8 +299,8 @@ private:
         }
         return angles<T>{cosines, sines, places};
     }
-    /// pair(one number, the other, their place in the tables) for each pair, rest(the first one, how many) for the
-    /// unchanged numbers of each vector.
+    /// pair(one element, the other, their offset in the tables) for each pair, rest(the first one, count) for the
+    /// unchanged elements of each vector.
     template <class T, std::size_t R>
     static void each_vector(const shape_of_rank<R>& x, const rotation& how, const angles<T>& by, const auto& pair,
                             const auto& rest, std::size_t worth = std::size_t{1} << 15)

@@ -9,12 +9,12 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Loops over rows, shared by the operations, and operations that move numbers without changing them.
+/// Loops over rows, shared by the operations, and operations that move elements without changing them.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// The product of all extents but the last one.
+/// The product of all extents except the last one.
 template <std::size_t R>
 std::size_t rows_of(const shape_of_rank<R>& shape)
 {
@@ -23,7 +23,7 @@ std::size_t rows_of(const shape_of_rank<R>& shape)
     return rows;
 }
 
-/// The shape with half as long a last axis. Throws shape_error if that has no half.
+/// The shape with the last axis halved. Throws shape_error if it is odd.
 template <std::size_t R>
 shape_of_rank<R> half_of(const char* where, shape_of_rank<R> shape, const char* because)
 {
@@ -32,7 +32,7 @@ shape_of_rank<R> half_of(const char* where, shape_of_rank<R> shape, const char* 
     return shape;
 }
 
-/// f(i) for i < rows, shared among threads so that each gets about `worth` multiplications or more; a row costs `work`.
+/// f(i) for i < rows, in parallel if each thread gets about `worth` multiplications or more; a row costs `work`.
 void each_row(std::size_t rows, std::size_t work, const auto& f, std::size_t worth = std::size_t{1} << 15)
 {
     parallel_for(rows, kernels::detail::rows_a_shard(work, worth),
@@ -42,8 +42,8 @@ void each_row(std::size_t rows, std::size_t work, const auto& f, std::size_t wor
                  });
 }
 
-/// f(b, i) for each position of B sentences, i = b·T + t, in the order of a sentence; a position costs `work`. Threads
-/// share the sentences.
+/// f(b, i) for each position of B sentences, i = b·T + t, in the order of a sentence; a position costs `work`. Parallel
+/// over sentences.
 void each_position(std::size_t B, std::size_t positions, std::size_t work, const auto& f,
                    std::size_t worth = std::size_t{1} << 15)
 {
@@ -56,15 +56,15 @@ void each_position(std::size_t B, std::size_t positions, std::size_t work, const
         worth);
 }
 
-/// f(where it begins, its real elements, all of its elements) for each row of [B,T] or [B,T,D]; threads share the rows.
+/// f(its offset, its real elements, all of its elements) for each row of [B,T] or [B,T,D], in parallel.
 void each_real_row(const auto& shape, const lengths_view& real, const auto& f)
 {
     const std::size_t width = width_of(shape), row = shape[1] * width;
     each_row(shape[0], row, [&](std::size_t b) { f(b * row, real[b] * width, row); });
 }
 
-/// f(where it begins, elements from one position to the next, real positions, all positions) for each row of [B,T] and
-/// each dimension of [B,T,D]; a position costs `work`. Threads share the rows.
+/// f(its offset, stride of positions, real positions, all positions) for each row of [B,T] and each dimension of
+/// [B,T,D]; a position costs `work`. Parallel over rows.
 void each_column(const auto& shape, const lengths_view& real, std::size_t work, const auto& f)
 {
     const std::size_t positions = shape[1], width = width_of(shape);
@@ -102,7 +102,7 @@ struct copying {
     void each(std::size_t rows, std::size_t n, const auto& f) const { each_row(rows, n, f, std::size_t{1} << 18); }
 };
 
-/// The same move in the backward pass: ∂x[from] += ∂y[to].
+/// The move in the backward pass: ∂x[from] += ∂y[to].
 template <class T>
 struct adding {
     T* d_x;
@@ -119,14 +119,14 @@ struct adding {
 
 }  // namespace detail
 
-/// y[to] = x[from] for every move that `Self::each_move(x.shape, settings..., move)` makes, and `Self::fill` elsewhere:
+/// y[to] = x[from] for each move of `Self::each_move(x.shape, settings..., move)`, and `Self::fill` elsewhere:
 ///
-///     move(from, to)          one number
-///     move(from, to, n)       n numbers that are contiguous in both
-///     move.nothing(to, n)     fills n numbers of y; a later move may replace them
-///     move.each(rows, n, f)   f(i) for i < rows, each of which moves n numbers; several may move the same ones
+///     move(from, to)          one element
+///     move(from, to, n)       n elements that are contiguous in both
+///     move.nothing(to, n)     fills n elements of y; a later move may replace them
+///     move.each(rows, n, f)   f(i) for i < rows, each of which moves n elements; several may read the same element
 ///
-/// Together they set every number of y.
+/// Together they set every element of y.
 ///
 ///     ∂x[from] += ∂y[to]
 template <class Self, class... Settings>

@@ -10,20 +10,20 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 
-/// Chance in attention: drawn positions, noise on scores, dropped weights.
+/// Randomness in attention: sampled positions, noise on scores, dropped weights.
 ///
-/// Random numbers are a function of a stream, the row, the position and the dimension: they can be repeated, and depend
-/// neither on the number of threads nor on the padding of a batch. Rows are counted in the whole batch
-/// (lengths_view::first_row): a part of a batch draws the same as the whole.
+/// Random numbers are a function of the stream, row, position and dimension: they are reproducible, and depend neither
+/// on the number of threads nor on the padding of a batch. Rows are counted in the whole batch
+/// (lengths_view::first_row): a part of a batch draws the same numbers as the whole.
 ///
-/// Scores and weights are [B,T], or [B,T,D], where each dimension is drawn by itself. Positions beyond a row's length
+/// Scores and weights are [B,T], or [B,T,D], where each dimension is drawn separately. Positions beyond a row's length
 /// are not read and get 0; a position with a score of -inf is never drawn.
 namespace heed::inline HEED_TARGET::ops {
 
-/// The use of the drawn numbers: different uses with the same seed get different numbers.
+/// The purpose of the random numbers: different purposes with the same seed get different numbers.
 enum class chance : std::uint64_t { position = 1, noise, weights, normal_noise };
 
-/// The stream of one step of one use.
+/// The stream of one step for one purpose.
 constexpr std::uint64_t stream_of(std::uint64_t seed, std::size_t step, chance use)
 {
     return mix(mix(mix(seed) + static_cast<std::uint64_t>(use)) + step);
@@ -40,7 +40,7 @@ struct row_plan {
         : batch(shape[0]), positions(shape[1]), width(width_of(shape)), real(lengths)
     {}
 
-    /// f(row, its real positions, the place of its first element, memory that is released after the row).
+    /// f(row, its number of real positions, the offset of its first element, memory that is released after the row).
     void each_row(const auto& f) const
     {
         detail::each_row(
@@ -60,7 +60,7 @@ struct row_plan {
         }
     }
 
-    /// The stream of a row of these.
+    /// The stream of one of these rows.
     std::uint64_t stream_of(std::uint64_t stream, std::size_t row) const
     {
         return mix(stream ^ mix(real.first_row() + row + 1));
@@ -89,7 +89,7 @@ struct row_plan {
     }
 };
 
-/// The greatest number of each column, and the first position where it is; n where there is nothing but -inf.
+/// The maximum of each column, and the first position where it occurs; n if all numbers are -inf.
 template <class T>
 struct greatest_of {
     T* top;
@@ -111,7 +111,7 @@ struct greatest_of {
     }
 };
 
-/// 1 at a position of each column (none if it is n), 0 elsewhere.
+/// 1 at one position of each column (none if the position is n), 0 elsewhere.
 template <class T>
 void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size_t* where, T* y)
 {
@@ -123,7 +123,7 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 
 }  // namespace detail
 
-/// y_j = 1 at the greatest score of each row, the first of equal ones, 0 elsewhere: e [B,T] or [B,T,D]. No gradient.
+/// y_j = 1 at the maximum score of each row, the first in case of a tie, 0 elsewhere: e [B,T] or [B,T,D]. No gradient.
 struct argmax_op : row_operation<argmax_op> {
     static constexpr const char* name = "argmax";
     static constexpr bool differentiable = false;

@@ -15,12 +15,12 @@
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Tensors are joined, taken apart and transposed.
+/// Concatenating, splitting, slicing, reshaping and transposing tensors.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// Each of `Self::rows(shape)` rows of y is the row of a, then that of b.
+/// Each of `Self::rows(shape)` rows of y is the row of a followed by that of b.
 template <class Self>
 struct two_joined : operation<Self> {
     template <class T, std::size_t R>
@@ -59,7 +59,8 @@ struct concat_op : detail::two_joined<concat_op> {
     {
         auto y = a.shape;
         y.back() = b.shape.back();
-        require_shape("concat", "the second argument", b.shape, y, "all axes but the last as the first, ", a.shape);
+        require_shape("concat", "the second argument", b.shape, y, "all axes except the last must match the first, ",
+                      a.shape);
         y.back() += a.shape.back();
         return y;
     }
@@ -67,14 +68,14 @@ struct concat_op : detail::two_joined<concat_op> {
 };
 inline constexpr concat_op concat{};
 
-/// y = x with z behind it along the second axis: [B,T,N] and [B,t,N] -> [B,T+t,N].      ∂x += ∂y[:,:T],  ∂z += ∂y[:,T:]
+/// y = x with z appended along the second axis: [B,T,N] and [B,t,N] -> [B,T+t,N].      ∂x += ∂y[:,:T],  ∂z += ∂y[:,T:]
 struct append_op : detail::two_joined<append_op> {
     static constexpr ranks takes{3, 3};
 
     static shape_of_rank<3> shape(const auto& x, const auto& z)
     {
         require_shape("append", "the second argument", z.shape, {x.shape[0], z.shape[1], x.shape[2]},
-                      "as many rows and as wide as the first, ", x.shape);
+                      "the rows and width of the first, ", x.shape);
         return {x.shape[0], x.shape[1] + z.shape[1], x.shape[2]};
     }
     static std::size_t rows(const auto& y) { return y[0]; }
@@ -100,13 +101,13 @@ struct step_of_op : move_operation<step_of_op, std::size_t> {
 };
 inline constexpr step_of_op step_of{};
 
-/// The reverse, in place: y [B,N] becomes step s of x [B,S,N].
+/// The inverse of step_of, in place: y [B,N] becomes step s of x [B,S,N].
 template <class T>
 void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 {
     static_assert(rank_of<decltype(y)> == 2, "heed: put_step puts a step [B,N] into [B,S,N]");
     const auto [B, S, N] = shape_of(x);
-    require_shape("put_step", "the step", shape_of(y), {B, N}, "a row for each row of ", shape_of(x));
+    require_shape("put_step", "the step", shape_of(y), {B, N}, "one row for each row of ", shape_of(x));
     if (s >= S) detail::refuse("put_step: step ", s, " of ", shape_of(x), ", which has only ", S, " steps");
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
@@ -129,12 +130,12 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
-/// y = the same numbers in another shape: x [...] -> a shape with as many. A view on the tape and in the workspace. One
-/// size may be -1: what the others leave.
+/// y = the same elements in another shape: x [...] -> a shape with the same number of elements. A view on the tape and
+/// in the workspace. One size may be -1 and is computed from the others.
 ///
 ///     ops::reshaped(x, 2, -1)      ops::reshaped(x, shape_of_rank<2>{2, 12})
 ///
-///     ∂x += ∂y, number by number
+///     ∂x += ∂y, elementwise
 struct reshaped_op : operation<reshaped_op> {
     template <tensor X, std::size_t R>
     auto operator()(const X& x, const shape_of_rank<R>& shape) const
@@ -150,12 +151,13 @@ struct reshaped_op : operation<reshaped_op> {
         shape_of_rank<R> shape{static_cast<std::size_t>(sizes)...};
         if (const auto open = std::find(shape.begin(), shape.end(), missing); open != shape.end()) {
             if (std::find(open + 1, shape.end(), missing) != shape.end())
-                detail::refuse("reshaped: two sizes are -1; at most one can follow from the others");
+                detail::refuse("reshaped: two sizes are -1; at most one can be computed from the others");
             *open = 1;
             const std::size_t others = detail::numbers_in(shape);
             if (others == 0 || size % others != 0)
                 detail::refuse("reshaped: ", shape_of(x), " has ", size,
-                               " numbers, which the sizes beside -1, together ", others, ", do not divide");
+                               " elements, but the product of the other sizes, ", others,
+                               ", does not divide that number");
             *open = size / others;
         }
         return operation::operator()(x, shape);
@@ -165,15 +167,15 @@ struct reshaped_op : operation<reshaped_op> {
     static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
     {
         if (detail::numbers_in(shape) != x.size())
-            detail::refuse("reshaped: ", x.shape, " as ", shape, ", which has another number of elements");
+            detail::refuse("reshaped: ", x.shape, " as ", shape, ", which has a different number of elements");
         return {0, shape};
     }
 };
 inline constexpr reshaped_op reshaped{};
 
-/// y = x with first … last − 1 of one axis, which is counted from 0: x [...,K,...] -> [...,last − first,...].
+/// y = x with indices first … last − 1 of one axis; axes count from 0: x [...,K,...] -> [...,last − first,...].
 ///
-///     ops::slice(x, 1, 0, 4)       the first four of the second axis
+///     ops::slice(x, 1, 0, 4)       the first four indices of the second axis
 ///
 ///     ∂x[...,first + i,...] += ∂y[...,i,...]
 struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t> {
@@ -184,7 +186,7 @@ struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t
         auto y = x.shape;
         if (axis >= y.size() || first > last || last > y[axis])
             detail::refuse("slice: ", first, " to ", last, " of axis ", axis, " of ", x.shape,
-                           "; axes count from 0, and the end is at most what the axis has");
+                           "; axes count from 0, and the end is at most the size of the axis");
         y[axis] = last - first;
         return y;
     }
@@ -200,11 +202,11 @@ struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t
 };
 inline constexpr slice_op slice{};
 
-/// y = x with its axes in another order: axis k of y is axis axes[k] of x.
+/// y = x with permuted axes: axis k of y is axis axes[k] of x.
 ///
 ///     ops::permuted(x, 0, 2, 1)    [B,T,N] -> [B,N,T]
 ///
-///     ∂x += ∂y, number by number
+///     ∂x += ∂y, elementwise
 struct permuted_op : operation<permuted_op> {
     template <tensor X, std::integral... Axes>
     auto operator()(const X& x, Axes... axes) const
@@ -263,7 +265,8 @@ private:
 };
 inline constexpr permuted_op permuted{};
 
-/// y = x[first … last − 1, :]: x [K,N] -> [last − first,N]. A view, on the tape and off it: the matrix must outlive it.
+/// y = x[first … last − 1, :]: x [K,N] -> [last − first,N]. A view, on the tape and off it: the matrix must outlive the
+/// result.
 ///
 ///     ∂x[first + i] += ∂y[i]
 struct slice_rows_op : operation<slice_rows_op> {
@@ -289,7 +292,7 @@ struct slice_rows_op : operation<slice_rows_op> {
 };
 inline constexpr slice_rows_op slice_rows{};
 
-/// y = x[:, first … first + count − 1], of a batch of one sentence: x [1,T] or [1,T,N] -> [1,count] or [1,count,N]. On
+/// y = x[:, first … first + count − 1], for a batch of one sentence: x [1,T] or [1,T,N] -> [1,count] or [1,count,N]. On
 /// the tape and in the workspace it shares the memory of x.
 ///
 ///     ∂x[:, first + t] += ∂y[:, t]
@@ -301,7 +304,7 @@ struct positions_between_op : operation<positions_between_op> {
         auto shape = x.shape;
         if (shape[0] != 1 || first > shape[1] || count > shape[1] - first)
             detail::refuse("positions_between: ", counted(count, "position"), " from ", first, " on of ", shape,
-                           "; they must be positions of one sentence, [1,T] or [1,T,N]");
+                           "; they must be within one sentence, [1,T] or [1,T,N]");
         shape[1] = count;
         return piece_of<rank_of<decltype(x)>>{first * detail::width_of(shape), shape};
     }
@@ -311,16 +314,16 @@ inline constexpr positions_between_op positions_between{};
 namespace detail {
 
 #define HEED_SAYS_LIST                                                                                                 \
-    "heed: this operation takes one std::vector of tensors of one type, as in `ops::stack(std::vector{a, b})`: stack " \
-    "those of any rank, join those of rank 1 or more, append_all those of rank 3"
+    "heed: this operation takes one std::vector of tensors of one type, as in `ops::stack(std::vector{a, b})`: "       \
+    "stack takes any rank, concat_heads rank 1 or more, append_all rank 3"
 
 template <class X>
 inline constexpr bool is_list_of_tensors = false;
 template <tensor X>
 inline constexpr bool is_list_of_tensors<std::vector<X>> = true;
 
-/// An operation on a list of tensors: `shape(parts)`, and `rows(shape of a part)`: each of so many rows of y is the row
-/// of the first part, then that of the second, and so on. Its backward is in ad/lists.hpp.
+/// An operation on a list of tensors: `shape(parts)`, and `rows(shape of a part)`, the number of rows: each row of y is
+/// the row of the first part, followed by that of the second, and so on. Its backward is in ad/lists.hpp.
 template <class Self>
 struct list_operation {
     template <tensor X>
@@ -359,7 +362,7 @@ struct list_operation {
     }
 };
 
-/// The shape of tensors that are joined along an axis. Throws shape_error if they differ in another axis.
+/// The shape of tensors concatenated along an axis. Throws shape_error if they differ in another axis.
 template <tensor X>
 auto shape_of_joined(const std::string& name, const char* verb, const std::vector<X>& parts, std::size_t axis,
                      const char* must_be)
@@ -378,7 +381,7 @@ auto shape_of_joined(const std::string& name, const char* verb, const std::vecto
 
 }  // namespace detail
 
-/// y[i] = x_i, blocks of one shape one after another: S times [B,N] -> [S,B,N].
+/// y[i] = x_i, blocks of equal shape stacked: S times [B,N] -> [S,B,N].
 ///
 ///     ∂x_i += ∂y[i]                              on the tape: ad/lists.hpp
 struct stack_op : detail::list_operation<stack_op> {
@@ -392,14 +395,15 @@ struct stack_op : detail::list_operation<stack_op> {
         y[0] = parts.size();
         const auto first = shape_of(parts.front());
         std::copy(first.begin(), first.end(), y.begin() + 1);
-        for (const X& part : parts) require_shape("stack", "a part", shape_of(part), first, "as the first part");
+        for (const X& part : parts)
+            require_shape("stack", "a part", shape_of(part), first, "the shape of the first part");
         return y;
     }
     static std::size_t rows(const auto&) { return 1; }
 };
 inline constexpr stack_op stack{};
 
-/// y = x_1, x_2, … behind each other along the second axis: [B,n_1,N], [B,n_2,N], … -> [B,n_1+n_2+…,N].
+/// y = x_1, x_2, … concatenated along the second axis: [B,n_1,N], [B,n_2,N], … -> [B,n_1+n_2+…,N].
 ///
 ///     ∂x_1 += ∂y[:,:n_1], and so on              on the tape: ad/lists.hpp
 struct append_all_op : detail::list_operation<append_all_op> {
@@ -409,7 +413,8 @@ struct append_all_op : detail::list_operation<append_all_op> {
         requires(rank_of<X> == 3)
     static auto shape(const std::vector<X>& parts)
     {
-        return detail::shape_of_joined("append_all", "append", parts, 1, "all axes but the second as the first part");
+        return detail::shape_of_joined("append_all", "append", parts, 1,
+                                       "all axes except the second must match the first part");
     }
     static std::size_t rows(const shape_of_rank<3>& part) { return part[0]; }
 };
@@ -425,7 +430,7 @@ struct concat_heads_op : detail::list_operation<concat_heads_op> {
     static auto shape(const std::vector<X>& parts)
     {
         return detail::shape_of_joined("concat_heads", "join", parts, rank_of<X> - 1,
-                                       "all axes but the last as the first part");
+                                       "all axes except the last must match the first part");
     }
     static std::size_t rows(const auto& part) { return detail::rows_of(part); }
 };
@@ -482,7 +487,7 @@ struct slice_columns_op : move_operation<slice_columns_op, std::size_t, std::siz
 };
 inline constexpr slice_columns_op slice_columns{};
 
-/// y_p = x[..., p·n … p·n + n − 1], the last axis cut into equal parts: x [...,P·n] -> P times [...,n].
+/// y_p = x[..., p·n … p·n + n − 1], the last axis split into equal parts: x [...,P·n] -> P times [...,n].
 ///
 ///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
 struct split_heads_op {
@@ -491,8 +496,8 @@ struct split_heads_op {
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
         if (parts == 0 || x.shape[R - 1] % parts != 0)
-            detail::refuse("split_heads: the last axis of ", x.shape, " cannot be cut into ", parts,
-                           " equal parts; its size must be a multiple of their number");
+            detail::refuse("split_heads: the last axis of ", x.shape, " cannot be split into ", parts,
+                           " equal parts; the number of parts must divide its size");
         auto y = x.shape;
         y.back() /= parts;
         return y;
@@ -501,7 +506,7 @@ struct split_heads_op {
     template <tensor X>
     auto operator()(const X& x, std::size_t parts) const
     {
-        static_assert(rank_of<X> > 0, "heed: split_heads cuts the last axis of a tensor, and a number has none");
+        static_assert(rank_of<X> > 0, "heed: split_heads splits the last axis of a tensor, and a scalar has no axes");
         using family = family_of<X>;
         if constexpr (family::rank == family_rank::taped) {
             return family::call(*this, x, parts);
@@ -516,8 +521,8 @@ struct split_heads_op {
 };
 inline constexpr split_heads_op split_heads{};
 
-/// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times or not at all: a
-/// beam continues with the hypotheses that it keeps.
+/// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. Rows may be repeated or omitted, for example to
+/// continue with the surviving hypotheses of a beam.
 ///
 ///     ∂x[rows[i]] += ∂y[i]
 struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
@@ -559,7 +564,7 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
 };
 inline constexpr rows_of_op rows_of{};
 
-/// y[b,:] = x, the same row for every sentence: x [N] -> [B,N].      ∂x += Σ_b ∂y[b,:]
+/// y[b,:] = x, repeated for every sentence: x [N] -> [B,N].      ∂x += Σ_b ∂y[b,:]
 struct repeat_op : move_operation<repeat_op, std::size_t> {
     static constexpr ranks takes{1, 1};
 
@@ -572,7 +577,7 @@ struct repeat_op : move_operation<repeat_op, std::size_t> {
 };
 inline constexpr repeat_op repeat{};
 
-/// y[b,s] = x[s,b], the first two axes swapped: [S,B,N] -> [B,S,N] and back, also [S,B,M,N] -> [B,S,M,N].
+/// y[b,s] = x[s,b], the first two axes swapped: [S,B,N] -> [B,S,N] or the reverse, also [S,B,M,N] -> [B,S,M,N].
 ///
 ///     ∂x[s,b] += ∂y[b,s]
 struct swap_axes_op : move_operation<swap_axes_op> {
@@ -630,8 +635,8 @@ struct join_positions_op : operation<join_positions_op> {
     {
         auto must = z.shape;
         must[1] = x.shape[1];
-        require_shape("join_positions", "the first argument", x.shape, must, "as the second but for its positions, ",
-                      z.shape);
+        require_shape("join_positions", "the first argument", x.shape, must,
+                      "the shape of the second except for its positions, ", z.shape);
         known.require("join_positions", x.shape[0], std::min(x.shape[1], z.shape[1]));
         return z.shape;
     }
@@ -656,7 +661,8 @@ struct join_positions_op : operation<join_positions_op> {
     }
 
 private:
-    /// f(begin of the row in x, in y, how many numbers of it are x's, how many there are) for each row.
+    /// f(offset of the row in x, in y, the number of its elements that come from x, its total number of elements) for
+    /// each row.
     template <std::size_t R>
     static void each_row_of(const shape_of_rank<R>& x, const shape_of_rank<R>& y, const lengths_view& known,
                             const auto& f)

@@ -16,7 +16,7 @@ namespace heed::inline HEED_TARGET::ops {
 ///
 ///     ∂x += (∂y − y (y·∂y)) / |x|
 ///
-/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. |x|² may overflow.
+/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets gradient 0. |x|² may overflow.
 struct normalize_l2_op : operation<normalize_l2_op> {
     static constexpr ranks takes{1};
 
@@ -49,7 +49,7 @@ struct normalize_l2_op : operation<normalize_l2_op> {
     }
 
 private:
-    /// 1/|x| as a product of two factors, of which each is an ordinary number; zeros for a vector without direction.
+    /// 1/|x| as a product of two normal floating-point factors; zeros for a vector of length 0.
     template <class T>
     struct inverse_length {
         T first, second;
@@ -75,12 +75,12 @@ inline constexpr normalize_l2_op normalize_l2{};
 ///
 ///     ∂x[b,s,:] −= Σ_t A² (x − y)/r ∂A,  ∂y[b,t,:] += Σ_s A² (x − y)/r ∂A
 ///
-/// Where x and y are the same vector the distance has a kink; the gradient there is 0.
+/// Where x equals y the distance has a kink; the gradient there is 0.
 struct match_matrix_op : operation<match_matrix_op> {
     static shape_of_rank<3> shape(const auto& x, const auto& y)
     {
         require_shape("match_matrix", "the second argument", y.shape, {x.shape[0], y.shape[1], x.shape[2]},
-                      "as many rows and as wide as the first, ", x.shape);
+                      "the rows and width of the first, ", x.shape);
         return {x.shape[0], x.shape[1], y.shape[1]};
     }
     static shape_of_rank<3> shape(const auto& x, const auto& y, const lengths_view& real_x, const lengths_view& real_y)
@@ -96,7 +96,7 @@ struct match_matrix_op : operation<match_matrix_op> {
     {
         forward(x, y, {}, {}, A);
     }
-    /// Without lengths everything is real.
+    /// Without lengths all positions are real.
     template <class T>
     static void forward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, out<T, 3> A)
     {
@@ -130,7 +130,8 @@ struct match_matrix_op : operation<match_matrix_op> {
     }
 
 private:
-    /// f(vector of x, vector of y, place in A) for each pair within the lengths, vectors counted over the whole batch.
+    /// f(vector of x, vector of y, offset in A) for each pair within the lengths; vectors are numbered over the whole
+    /// batch.
     static void each_pair(const shape_of_rank<3>& A, std::size_t D, const lengths_view& real_x,
                           const lengths_view& real_y, const auto& f)
     {

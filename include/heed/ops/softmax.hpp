@@ -11,11 +11,12 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
-/// A tensor of any rank as [batch, positions, width] around one of its axes. Negative axes count from the end.
+/// The shape of a tensor of any rank as [batch, positions, width] around one of its axes. Negative axes count from the
+/// end.
 template <std::size_t R>
 shape_of_rank<3> around_axis(const char* name, const shape_of_rank<R>& x, int axis)
 {
-    static_assert(R > 0, "heed: a softmax of a single number is 1: give the tensor an axis");
+    static_assert(R > 0, "heed: the softmax of a single number is 1: give the tensor an axis");
     const int rank = static_cast<int>(R), at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank)
         detail::refuse(name, ": axis ", std::to_string(axis), " of a tensor ", x, "; it has axes 0 to ",
@@ -49,12 +50,12 @@ void softmax_backward(const shape_of_rank<3>& shape, bool per_dimension, const s
 ///
 /// Beyond a row's length, and in a row of length 0, weights and gradients are 0.
 ///
-/// y = softmax(x) over one axis, of all its elements: `ops::softmax(x, axis)`, or `ops::softmax(x)` for the last one;
-/// x [...] of any rank but 0, -> [...]. Where all elements are -inf, y is 0. Throws shape_error for an axis that x does
-/// not have.
+/// y = softmax(x) over one axis, with all its elements: `ops::softmax(x, axis)`, or `ops::softmax(x)` for the last
+/// axis; x [...] of any rank except 0 -> [...]. If all elements are -inf, y is 0. Throws shape_error for an axis that x
+/// does not have.
 struct softmax_op : row_operation<softmax_op> {
     static constexpr const char* name = "softmax";
-    static constexpr ranks takes{1};  // over an axis any of these; with lengths 2 or 3
+    static constexpr ranks takes{1};  // over an axis, any rank; with lengths, 2 or 3
 
     using row_operation<softmax_op>::operator();
     auto operator()(const tensor auto& x) const { return (*this)(x, -1); }
@@ -94,12 +95,12 @@ struct softmax_op : row_operation<softmax_op> {
 };
 inline constexpr softmax_op softmax{};
 
-/// y = log softmax(x) over one axis: x [...] of any rank but 0 -> [...]; `ops::log_softmax(x)`: the last one.
+/// y = log softmax(x) over one axis: x [...] of any rank except 0 -> [...]; `ops::log_softmax(x)`: the last axis.
 ///
 ///     y_j = x_j − log Σ_k exp(x_k)              ∂x_j += ∂y_j − exp(y_j) Σ_k ∂y_k
 ///
-/// Exact where the softmax itself underflows. Where x is -inf, y is, too, and nothing goes back. For the loss of words
-/// there is `ops::cross_entropy`. Throws shape_error for an axis that x does not have.
+/// Exact where the softmax itself underflows. Where x is -inf, so is y, and the gradient is 0. For the loss of words
+/// use `ops::cross_entropy`. Throws shape_error for an axis that x does not have.
 struct log_softmax_op : operation<log_softmax_op> {
     static constexpr const char* name = "log_softmax";
     static constexpr ranks takes{1};
@@ -145,7 +146,7 @@ struct log_softmax_op : operation<log_softmax_op> {
     }
 
 private:
-    /// f(elements, where the first one is, from one to the next) for each line along the middle axis.
+    /// f(elements, the offset of the first one, the stride) for each line along the middle axis.
     static void each_line(const shape_of_rank<3>& shape, const auto& f)
     {
         const std::size_t n = shape[1], width = shape[2];

@@ -6,7 +6,7 @@
 #include <heed/kernels/sparse.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Weights other than softmax: sparse, each by itself, or at another temperature.
+/// Weights other than softmax: sparse, independent, or at another temperature.
 namespace heed::inline HEED_TARGET::ops {
 
 /// α_j = max(z_j − τ, 0)^power with τ such that Σ_j α_j = 1 over the positions of each row, see kernels/sparse.hpp:
@@ -31,7 +31,7 @@ struct sparse_weights_op : row_operation<sparse_weights_op<power>> {
 };
 /// α_j = max(e_j − τ, 0): e [B,T] or [B,T,D]. Martins and Astudillo 2016.
 ///
-///     ∂e_j += ∂α_j − mean of ∂α over the positions of weight above 0, and 0 elsewhere
+///     ∂e_j += ∂α_j − mean of ∂α over the positions with nonzero weight; 0 elsewhere
 inline constexpr sparse_weights_op<1> sparsemax{};
 /// α_j = max(e_j / 2 − τ, 0)²: e [B,T] or [B,T,D]. Peters et al. 2019, α = 1.5.
 ///

@@ -6,7 +6,7 @@
 
 #include <heed/ops/rows.hpp>
 
-/// Sums, and rows that are scaled.
+/// Sums and scaled rows.
 namespace heed::inline HEED_TARGET::ops {
 
 /// y = Σ_n x[...,n]: [...,N] -> [...].      ∂x[...,n] += ∂y
@@ -37,7 +37,7 @@ struct sum_last_op : operation<sum_last_op> {
 };
 inline constexpr sum_last_op sum_last{};
 
-/// y = Σ_i x_i c_i: x and c [...] -> []. c is mostly constant: a loss that gives each entry a gradient of its own.
+/// y = Σ_i x_i c_i: x and c [...] -> []. c is usually constant: a loss that gives each element its own gradient.
 ///
 ///     ∂x_i += c_i ∂y,  ∂c_i += x_i ∂y
 struct dot_op : operation<dot_op> {
@@ -62,7 +62,7 @@ struct dot_op : operation<dot_op> {
 };
 inline constexpr dot_op dot{};
 
-/// y[..., p·n + i] = g[..., p] x[..., p·n + i]: x [...,G·n], g [...,G]; each factor scales a part of a row.
+/// y[..., p·n + i] = g[..., p] x[..., p·n + i]: x [...,G·n], g [...,G]; each factor scales n elements of a row.
 ///
 ///     ∂x[..., p·n + i] += g[..., p] ∂y[..., p·n + i],  ∂g[..., p] += Σ_i x[..., p·n + i] ∂y[..., p·n + i]
 struct multiply_parts_op : operation<multiply_parts_op> {
@@ -73,10 +73,10 @@ struct multiply_parts_op : operation<multiply_parts_op> {
         auto must = x.shape;
         const std::size_t G = g.shape.back(), N = x.shape.back();
         must.back() = G;
-        require_shape("multiply_parts", "the factors", g.shape, must, "a row for each row of ", x.shape);
+        require_shape("multiply_parts", "the factors", g.shape, must, "one row for each row of ", x.shape);
         if (G == 0 || N % G != 0)
             detail::refuse("multiply_parts: ", g.shape, " factors for ", x.shape,
-                           "; the last axis of the second must be a multiple of that of the first");
+                           "; the last axis of the factors must divide that of x");
         return x.shape;
     }
 

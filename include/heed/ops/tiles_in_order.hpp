@@ -15,15 +15,14 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Contexts of many queries in their order, where each key remembers the scores that it had, and what it remembers
-/// after them:
+/// Contexts of many queries in order, where each key keeps a history of its scores; also returns the final history:
 ///
 ///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
 ///
 /// with e = scale · Q Kᵀ, changed by the pair's function; after Sankaran et al. 2016, eq. 6-8. queries [B,S,d], keys
-/// [B,T,d], values [B,T,D], history [B,T], table (any, where the function takes none) -> {contexts [B,S,D], history
-/// [B,T]}. A history counts every score, also of a key that the mask hides from the query; behind `real` it stays as it
-/// is. No [S,T] is ever stored: see kernels/tiles/temporal.hpp. Each sentence is one thread's.
+/// [B,T,d], values [B,T,D], history [B,T], table (any, if the function takes none) -> {contexts [B,S,D], history
+/// [B,T]}. A history includes every score, even of keys that are masked for the query; after `real` it is unchanged. No
+/// [S,T] is ever stored: see kernels/tiles/temporal.hpp. Each sentence is computed by one thread.
 template <class Function, class Mask>
 struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
     Function f;
@@ -111,7 +110,7 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
         });
         for (std::size_t shard = 0; d_table && shard < shards; ++shard)
             for (std::size_t i = 0; i < size; ++i) d_table.data[i] += tables[shard * size + i];
-        // Behind the real positions nothing is remembered, and nothing forgotten.
+        // After the real positions the history is unchanged.
         for (std::size_t b = 0; d_history && d_after != nullptr && b < queries.shape[0]; ++b)
             for (std::size_t j = real[b]; j < positions; ++j)
                 d_history.data[b * positions + j] += d_after[b * positions + j];

@@ -20,7 +20,7 @@ shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& wher
     for (std::size_t b = 0; b < x[0]; ++b) {
         if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b])
             detail::refuse("window_of: the window of row ", b, " has ", counted(where.count[b], "position"), " from ",
-                           where.begin[b], " on; it must lie within ", counted(x[1], "position"), ", and have at most ",
+                           where.begin[b], " on; it must be within ", counted(x[1], "position"), ", and have at most ",
                            where.width);
     }
     shape_of_rank<R> y = x;
@@ -28,7 +28,7 @@ shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& wher
     return y;
 }
 
-/// f(place in the whole, place in the window, count of numbers) for the range of each row.
+/// f(offset in the full row, offset in the window, number of elements) for the range of each row.
 void each_stretch(const auto& whole, const window_view& where, const auto& f)
 {
     const auto [B, positions, N] = by_position(whole);
@@ -44,8 +44,8 @@ inline void require_width(const char* where, std::size_t width)
 
 }  // namespace detail
 
-/// y[b,j] = x[b,begin_b + j], the window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N]. Zeros where a row's
-/// window is shorter.
+/// y[b,j] = x[b,begin_b + j], the window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N]. Zeros after the end of a
+/// shorter window.
 ///
 ///     ∂x += ∂y within the window
 struct window_of_op : move_operation<window_of_op, window_view> {
@@ -69,8 +69,8 @@ struct put_window_op : operation<put_window_op> {
 
     static auto shape(const auto& x, const auto& w, const window_view& where)
     {
-        require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
-                      "as wide as the window");
+        require_shape("put_window", "the new window", w.shape, detail::window_shape(x.shape, where),
+                      "the size of the window");
         return x.shape;
     }
 
@@ -88,7 +88,7 @@ struct put_window_op : operation<put_window_op> {
                          adjoint<T, R> d_w)
     {
         const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape[0]);
-        std::size_t first = 0;  // where the row begins
+        std::size_t first = 0;  // start of the row
         detail::each_stretch(x.shape, where, [&](std::size_t at, std::size_t in_window, std::size_t n) {
             if (d_x) {
                 kernels::add(at - first, d_x.data + first, d_y.data + first);
@@ -111,7 +111,8 @@ struct spread_window_op : move_operation<spread_window_op, window_view, std::siz
     {
         auto y = w.shape;
         y[1] = positions;
-        require_shape("put_window", "what is put", w.shape, detail::window_shape(y, where), "as wide as the window");
+        require_shape("put_window", "the new window", w.shape, detail::window_shape(y, where),
+                      "the size of the window");
         return y;
     }
 

@@ -15,7 +15,7 @@
 #include <heed/policy/state.hpp>
 #include <heed/policy/step_kernel.hpp>
 
-/// The kernels of scores e_j = vᵀ tanh(q + k_j): a score of this form declares `using kernel_tag = additive_score;` and
+/// The kernels of scores e_j = vᵀ tanh(q + k_j). A score of this form declares `using kernel_tag = additive_score;` and
 /// has a member v.
 namespace heed::inline HEED_TARGET::kernels {
 
@@ -28,18 +28,18 @@ struct additive_score {
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well query s matches annotation h_j, judged by a network with one hidden layer.
+/// Scores query s against annotation h_j with a network that has one hidden layer.
 ///
 ///     e_j = vᵀ tanh(W s + U h_j)              Bahdanau et al. 2015, appendix A.1.2
 ///
-/// `prepare` computes U h_j once per batch. No deviation; like the paper, no bias. With one, `additive{W, U, v, b}`,
+/// `prepare` computes U h_j once per batch. No deviation. Like the paper, no bias; to add one, `additive{W, U, v, b}`:
 /// e_j = vᵀ tanh(W s + U h_j + b).
 template <class Matrix, class Vector, class Bias = no_bias>
 struct additive {
     Matrix W;                         // [Q,A]
     Matrix U;                         // [D,A]
     Vector v;                         // [A]
-    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], optional
 
     using kernel_tag = kernels::additive_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
@@ -77,7 +77,7 @@ additive(Matrix, Matrix2, Vector, Bias = {}) -> additive<joint_tensor<Matrix, Ma
 
 namespace heed::inline HEED_TARGET {
 
-/// Of a step under softmax and under temporal modulation.
+/// The kernels of a step under softmax and under temporal modulation.
 template <class Score, class Normalize, class Combine>
     requires(known_to_kernels_as<Score, kernels::additive_score>&&
                  known_to_kernels_as<Normalize, kernels::softmax_of_row, kernels::temporal_softmax_of_row>&&

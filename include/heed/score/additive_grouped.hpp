@@ -10,14 +10,13 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// Base class of scores that one hidden layer gives several outputs, V = (V_1 … V_G): e_j^g = V_gᵀ tanh(W s + U h_j +
-/// b).
+/// Base class of scores with one hidden layer and several outputs, V = (V_1 … V_G): e_j^g = V_gᵀ tanh(W s + U h_j + b).
 template <class Matrix, class Bias>
 struct hidden_layer {
     Matrix W;                         // [Q,A]
     Matrix U;                         // [D,A]
     Matrix V;                         // [A,G]
-    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], optional
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
     {
@@ -45,8 +44,8 @@ struct hidden_layer {
 ///     e_j^g = V_gᵀ tanh(W s + U h_j)          between Bahdanau et al. 2015 and Choi et al. 2018, eq. 7 · ours
 ///
 /// `combine::grouped_sum` gives the dimensions of group g the weight α^g. G = 1 is `additive`, G = D is
-/// `additive_per_dimension`; a score costs A·G multiplications. `with_word{additive_grouped{W, U, V}, Y}` also reads
-/// the previous target word. No bias, as in the two papers; `additive_grouped{W, U, V, b}` has one, inside the tanh.
+/// `additive_per_dimension`. A score costs A·G multiplications. `with_word{additive_grouped{W, U, V}, Y}` also reads
+/// the previous target word. No bias, as in the two papers; `additive_grouped{W, U, V, b}` adds one inside the tanh.
 template <class Matrix, class Bias = no_bias>
 struct additive_grouped : hidden_layer<Matrix, Bias> {
     static constexpr score_traits traits{.weights = weight_kind::per_group};

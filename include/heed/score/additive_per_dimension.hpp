@@ -19,9 +19,8 @@ namespace heed::inline HEED_TARGET::score {
 ///     e_j^d = V_dᵀ tanh(W s + U h_j)          Choi, Cho, Bengio 2018, eq. 7 (AttY2D without its y)
 ///
 /// The hidden layer is shared; V = (V_1 … V_D) is [A,D]. The paper's score also reads the previous target word:
-/// `with_word{additive_per_dimension{W, U, V}, Y}`. No deviation; no bias, unless there is a fourth part,
-/// `additive_per_dimension{W, U, V, b}`: tanh(W s + U h_j + b). A score costs A·D multiplications where `additive`
-/// costs A.
+/// `with_word{additive_per_dimension{W, U, V}, Y}`. No deviation. No bias by default; `additive_per_dimension{W, U, V,
+/// b}` adds one inside the tanh: tanh(W s + U h_j + b). A score costs A·D multiplications; `additive` costs A.
 template <class Matrix, class Bias = no_bias>
 struct additive_per_dimension : hidden_layer<Matrix, Bias> {
     static constexpr score_traits traits{.weights = weight_kind::per_dimension};

@@ -12,19 +12,19 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well query h matches annotation h_j, judged by a network that reads both as one vector.
+/// Scores query h against annotation h_j with a network that reads both as one vector.
 ///
 ///     e_j = vᵀ tanh(W [h; h_j])               Luong et al. 2015, section 3.1
 ///
 /// This is `additive` with its W stacked on its U: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and
-/// W_k the last D. The paper cuts W in half; otherwise `concat{W, v, Q}`. No deviation; no bias. With one,
-/// `concat{W, v, Q, b}`, it is inside the tanh.
+/// W_k the last D. As in the paper, W is split in half by default; for other sizes, `concat{W, v, Q}`. No deviation. No
+/// bias by default; `concat{W, v, Q, b}` adds one inside the tanh.
 template <class Matrix, class Vector, class Bias = no_bias>
 struct concat {
     Matrix W;                         // [Q+D,A]
     Vector v;                         // [A]
     std::size_t query = 0;            // Q; 0: half of W's rows
-    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], optional
 
     using kernel_tag = kernels::additive_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
@@ -61,7 +61,7 @@ private:
         if (query > height || (query == 0 && height % 2 != 0)) {
             throw shape_error("score::concat: W is " + shape_text(shape_of(W)) + " and the query has " +
                               (query == 0 ? "half of its rows" : std::to_string(query) + " of its rows") +
-                              "; W has Q + D rows: say how many belong to the query, concat{W, v, Q}");
+                              "; W has Q + D rows, so give Q, as in concat{W, v, Q}");
         }
         return query == 0 ? height / 2 : query;
     }

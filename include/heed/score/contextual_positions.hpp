@@ -22,8 +22,8 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is where the query
-/// stands; between whole p, z is a line; p of a key behind the query is 0.
+/// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is the query's
+/// position. Between integers p, z is interpolated linearly; p of a key after the query is 0.
 ///
 ///     with f = ⌊p⌋ and ∂p = (z[r,f+1] − z[r,f]) ∂y, or 0 where p = P − 1:
 ///     ∂z[r,f] += (1 + f − p) ∂y,  ∂z[r,f+1] += (p − f) ∂y
@@ -34,8 +34,8 @@ struct add_contextual_positions_op : operation<add_contextual_positions_op> {
         require_shape("add_contextual_positions", "the scores of positions", z.shape, {e.shape[0], z.shape[1]},
                       "one row for each row of scores ", e.shape);
         if (z.shape[1] == 0) {
-            throw shape_error("add_contextual_positions: no positions, " + shape_text(z.shape) +
-                              "; there must be a column for position 0 at least");
+            throw shape_error("add_contextual_positions: z is " + shape_text(z.shape) +
+                              ", but needs at least one column, for position 0");
         }
         detail::require_places("add_contextual_positions", count, first, e.shape[0]);
         return e.shape;
@@ -96,7 +96,7 @@ private:
         const T power = exp(x < 0 ? x : -x);
         return x < 0 ? power / (1 + power) : 1 / (1 + power);
     }
-    /// p of each key, not yet cut off at the last position; 0 behind the n keys up to the query. Summed in double.
+    /// p of each key, before it is capped at the last position; 0 after the n keys up to the query. Summed in double.
     template <class T>
     static void sum_gates(const T* e, std::size_t positions, std::size_t n, T* p)
     {
@@ -104,7 +104,7 @@ private:
         in_double<T> sum = 0;
         for (std::size_t j = n; j-- > 0;) p[j] = static_cast<T>(sum += static_cast<in_double<T>>(sigmoid(e[j])));
     }
-    /// The whole position below p, and how far p is above it; the last one, P − 1, from there on.
+    /// ⌊p⌋ and p − ⌊p⌋; (P − 1, 0) from the last position on.
     template <class T>
     static std::pair<std::size_t, T> between(T p, std::size_t P)
     {
@@ -120,33 +120,34 @@ inline constexpr add_contextual_positions_op add_contextual_positions{};
 
 namespace heed::inline HEED_TARGET::score {
 
-/// An inner product that also compares the query with the key's position, which the query itself counts: how many words
-/// like it stand from the key up to its own place (contextual positions, CoPE).
+/// An inner product that also compares the query with the key's contextual position: the number of words that match the
+/// query, counted from the key up to the query (contextual positions, CoPE).
 ///
 ///     e'_{ij} = a(q_i) · (k_j + z[p_ij]),  p_ij = min(p_max, Σ_{l=j..i} g_il),  g_il = σ(a(q_i) · k_l)
 ///     z[p] = (1 + ⌊p⌋ − p) z[⌊p⌋] + (p − ⌊p⌋) z[⌊p⌋ + 1]             Golovneva et al. 2024, section 4
 ///
 ///     score::contextual_positions counts{score::scaled_dot{}, positions};           // z: [A, p_max + 1]
 ///
-/// a(q) is the base's: q / √A of scaled_dot. A column of `positions` for each position from 0 to p_max; throws
-/// shape_error if there are none. Products with all columns come first, [S, p_max + 1], so that no vector is added to a
-/// key. Deviation: the authors' program divides q · k by √A, but not q · z; z may as well be √A times as large.
+/// a(q) is the base's projection: q / √A for scaled_dot. `positions` has a column for each position from 0 to p_max;
+/// throws shape_error if it has none. Products with all columns are computed first, [S, p_max + 1], so no vector is
+/// added to a key. Deviation: the authors' program divides q · k by √A, but not q · z; a z that is √A times as large is
+/// equivalent.
 ///
-/// For self-attention with causal{}: the i-th query stands at the i-th position of the memory, or at the last one if
-/// there are fewer. A key behind it has position 0. A position that only a mask hides is counted, one that a window
-/// cuts off is not. Not in tiles: each query has the gates of all keys.
+/// For self-attention with causal{}: the i-th query is at the i-th position of the memory, or at the last one if there
+/// are fewer. A key after the query has position 0. Positions hidden only by a mask are counted; positions cut off by a
+/// window are not. Not computed in tiles: each query needs the gates of all keys.
 template <class Base, class Matrix>
 struct contextual_positions : over::around<contextual_positions<Base, Matrix>, Base> {
     using over::around<contextual_positions<Base, Matrix>, Base>::base;
     Matrix positions;
 
     static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
-        own.reads_length = own.reads_query_position = true;  // a query behind the last position stands there
+        own.reads_length = own.reads_query_position = true;  // a query after the last position is placed there
         own.needs_all_positions = true;
     });
     static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
-                  "heed: score::contextual_positions compares the query with keys and with positions alike, by inner "
-                  "products: its base is dot, scaled_dot or general");
+                  "heed: score::contextual_positions compares the query with both keys and positions, by inner "
+                  "products: its base must be dot, scaled_dot or general");
 
     auto init_state(const auto&) const { return keys_up_to_query{}; }
     auto observe_query(const keys_up_to_query&, const auto& at, const auto& memory) const

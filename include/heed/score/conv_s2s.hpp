@@ -9,7 +9,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well a decoder's convolution state h, together with the previous target word, matches encoder output z_j.
+/// Scores a decoder's convolution state h, together with the previous target word, against encoder output z_j.
 ///
 ///     d = W h + b + g,  e_j = dᵀ z_j          Gehring et al. 2017, eq. 1 and 2
 ///
@@ -35,10 +35,9 @@ struct conv_s2s : inner_product<conv_s2s<Matrix, Vector>> {
         if constexpr (requires { query.state, query.word; }) {
             return ops::add_same_shape(ops::linear(query.state, W, b), query.word);
         } else {
-            static_assert(
-                detail::placeholder<Query>,
-                "heed: score::conv_s2s asks with two tensors: give state_and_word{h, g}, the decoder's state [B,Q] and "
-                "the embedding of the previous target word [B,D]");
+            static_assert(detail::placeholder<Query>, "heed: score::conv_s2s needs a query of two tensors: "
+                                                      "state_and_word{h, g}, the decoder's state [B,Q] and "
+                                                      "the embedding of the previous target word [B,D]");
             return query;
         }
     }

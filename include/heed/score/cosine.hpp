@@ -13,14 +13,14 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well the directions of query q and annotation h_j agree.
+/// Scores query q against annotation h_j by the cosine of their angle.
 ///
 ///     e_j = scale · qᵀ h_j / (|q| |h_j|)      Graves et al. 2014 (Neural Turing Machines), eq. 5 and 6
 ///
-///     score::cosine{8}                        a scale that stays
-///     score::cosine{array<float, 1>{8}}       one that learns; ad::lift makes it a parameter, as any other
+///     score::cosine{8}                        a fixed scale
+///     score::cosine{array<float, 1>{8}}       a learned scale; ad::lift makes it a parameter like any other
 ///
-/// `scale` is the sharpness: with 1, scores lie within [-1, 1] and their softmax is almost flat. A tensor may also have
+/// `scale` is the sharpness: with 1, scores are within [-1, 1] and their softmax is almost flat. A tensor may also have
 /// a number for each dimension, [D]. Query and annotations have the same size, Q = D; annotations are scaled to length
 /// 1 once per batch. A vector of length 0 matches nothing: score 0, gradient 0.
 template <class Scale = double>
@@ -30,7 +30,7 @@ struct cosine {
     using kernel_tag = kernels::inner_product_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
-    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> the same, each of length 1
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,D], each vector of length 1
     {
         return ops::normalize_l2(annotations);
     }
@@ -47,7 +47,7 @@ struct cosine {
         return ops::bmm_nt(asking(queries), keys);
     }
 
-    /// What tiles compare with keys.
+    /// The query that tiles compare with keys.
     auto asking(const tensor auto& query) const
     {
         if constexpr (std::is_arithmetic_v<Scale>) {

@@ -30,16 +30,16 @@ struct inner_product {
         return match(over::projected(static_cast<const Self&>(*this), query), keys);
     }
 
-    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
+    auto asking(const tensor auto& query) const { return query; }  // the query that tiles compare with keys
 };
 
-/// How well query h matches annotation h_j, by their inner product.
+/// Scores query h against annotation h_j by their inner product.
 ///
 ///     e_j = hᵀ h_j                            Luong et al. 2015, section 3.1
 ///
 /// Query and annotations have the same size, Q = D. Not scaled, as in the paper. No parameters.
 struct dot : inner_product<dot> {
-    static double factor(std::size_t) { return 1; }  // by which products of query and key are multiplied
+    static double factor(std::size_t) { return 1; }  // multiplies the inner product of query and key
 
     static auto parameters(auto&, auto&&) { return score::dot{}; }
 };

@@ -17,7 +17,7 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y[r,j] = w[r, j − i + c] where that is a column of w, and else 0; i is where the query stands: w [R,K] -> [R,T].
+/// y[r,j] = w[r, j − i + c] if w has that column, else 0; i is the query's position: w [R,K] -> [R,T].
 ///
 ///     ∂w[r, j − i + c] += ∂y[r,j]
 struct at_distances_op : operation<at_distances_op> {
@@ -46,7 +46,7 @@ struct at_distances_op : operation<at_distances_op> {
     }
 
 private:
-    /// f(a number of y, its number of w)
+    /// f(element of y, the matching element of w)
     static void each(const shape_of_rank<2>& w, const shape_of_rank<2>& y, std::size_t center,
                      const lengths_view& count, const lengths_view& first, const auto& f)
     {
@@ -71,18 +71,18 @@ namespace heed::inline HEED_TARGET::score {
 
 /// Which keys a kernel has weights for.
 enum class kernel_over {
-    both_sides,  // its column K / 2 is that of the query's own place
-    past         // its last column is: no key behind it, as in a decoder
+    both_sides,  // its column K / 2 belongs to the query's own position
+    past         // its last column does: no key after the query, as in a decoder
 };
 
-/// Base class of a score that is a query's kernel of weights for distances, whatever the keys: `kernel(query)` [...,K],
-/// before the softmax; `side` says where it lies.
+/// Base class of a score that depends on the query and the distance alone: `kernel(query)` [...,K] holds the weights by
+/// distance, before the softmax; `side` gives the column of distance 0.
 template <class Self>
 struct convolution {
     static constexpr score_traits traits{
         .weights = weight_kind::per_position,
         .ignores_context = true,
-        .reads_length = true,  // a query behind the last position stands there
+        .reads_length = true,  // a query after the last position is placed there
         .reads_query_position = true,
         .nonnegative = true,
         .needs_all_positions = true,
@@ -121,14 +121,14 @@ private:
     static auto shares(const tensor auto& kernels)  // [R,K]
     {
         const auto [R, K] = shape_of(kernels);
-        if (K == 0) throw shape_error("score::dynamic_convolution: a kernel of no weights; it must have one at least");
+        if (K == 0) throw shape_error("score::dynamic_convolution: the kernel has no weights; it needs at least one");
         auto* const all = workspace_family::take<std::size_t>(R);
         std::fill_n(all, R, K);
         return ops::softmax(kernels, lengths_view{all, R});
     }
 };
 
-/// Weights that follow from the query and the distance alone: a kernel that each position makes for itself, for all
+/// Weights that follow from the query and the distance alone: each position computes its own kernel, shared by all
 /// dimensions (dynamic convolution).
 ///
 ///     e_ij = softmax(q_i W)_{j−i+c},  c = ⌊K/2⌋; 0 where there is no such column      Wu et al. 2019, section 4
@@ -136,12 +136,12 @@ private:
 ///     attention convolve{score::dynamic_convolution{W}, normalize::retention{}, combine::weighted_sum{}};
 ///
 /// With a decay of 1, retention takes the scores as weights, o_i = Σ_k w_{i,k} x_{i+k−⌈(K+1)/2⌉} with 0 beyond the
-/// sentence, as in the paper; `ratio` shares them out anew among what is seen. Annotations are not read. In a
+/// sentence, as in the paper; `ratio` renormalizes them over the visible positions. Annotations are not read. In a
 /// multi_head each head has its W, and the values are the head's.
 ///
-/// The i-th query stands at the i-th position of the memory, or at the last one if there are fewer. Each query has a
-/// row of [T]; inside a window (normalize::local_m), its positions. Deviations: no bias, as in the authors' program;
-/// the gated linear unit around it and the dropout on W are layers of a model.
+/// The i-th query is at the i-th position of the memory, or at the last one if there are fewer. Each query has a row of
+/// [T]; inside a window (normalize::local_m), a row of the window's positions. Deviations: no bias, as in the authors'
+/// program. The gated linear unit around the convolution and the dropout on W are layers of a model.
 template <class Matrix>
 struct dynamic_convolution : convolution<dynamic_convolution<Matrix>> {
     Matrix W;  // [Q,K]
@@ -159,7 +159,7 @@ struct dynamic_convolution : convolution<dynamic_convolution<Matrix>> {
     }
 };
 
-/// The same with one kernel for all positions (lightweight convolution): of the query only its place is read.
+/// Dynamic convolution with one kernel for all positions (lightweight convolution): only the query's position is read.
 ///
 ///     e_ij = softmax(w)_{j−i+c}                                                       Wu et al. 2019, section 3
 template <class Vector>
@@ -171,7 +171,7 @@ struct lightweight_convolution : convolution<lightweight_convolution<Vector>> {
         : w(std::move(vector)), side(which)
     {}
 
-    auto kernel(const tensor auto& query) const  // the same for all
+    auto kernel(const tensor auto& query) const  // the same kernel for each query
     {
         const auto shape = shape_of(query);
         if constexpr (rank_of<decltype(query)> == 3) {

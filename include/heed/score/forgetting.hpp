@@ -22,12 +22,12 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// Base class of a score that changes those of its `base` by the gates f_l = σ(w · x_l + b) between key and query:
+/// Base class of a score that changes its `base`'s scores by the gates f_l = σ(w · x_l + b) between key and query:
 ///
-///     changed(scores, sums)      scores [B·S,T], and as many Σ_{l=j+1..i} log f_l
+///     changed(scores, sums)      scores [B·S,T], sums Σ_{l=j+1..i} log f_l [B·S,T]
 ///
-/// Keys are prepared with (1, −F_j) before the base's, F_j = Σ_{l≤j} log f_l: the inner product with (F_i, 1) is that
-/// sum.
+/// Two columns (1, −F_j), F_j = Σ_{l≤j} log f_l, are put before the base's keys: their inner product with (F_i, 1) is
+/// that sum.
 template <class Self, class Base, class Matrix, class Vector>
 struct over_gates : over::around<Self, Base> {
     Matrix w;  // [D,1]
@@ -35,7 +35,7 @@ struct over_gates : over::around<Self, Base> {
 
     using over::around<Self, Base>::base;
     static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
-        own.reads_length = own.reads_query_position = true;  // a query behind the last position stands there
+        own.reads_length = own.reads_query_position = true;  // a query after the last position is placed there
         own.extends_keys = own.needs_all_positions = true;
     });
 
@@ -43,7 +43,7 @@ struct over_gates : over::around<Self, Base> {
     {
         static_assert(
             score_traits_of<Base>().weights == weight_kind::per_position,
-            "heed: score::forgetting and score::gated_decay change one number for each position: their base has "
+            "heed: score::forgetting and score::gated_decay change one score for each position: their base must have "
             "weights per position");
         static_assert(!score_traits_of<Base>().extends_keys,
                       "heed: score::forgetting and score::gated_decay do not wrap each other: use one");
@@ -94,7 +94,7 @@ protected:
         : over::around<Self, Base>(std::move(one)), w(std::move(matrix)), b(std::move(vector))
     {}
 
-    /// The sums (F_i, 1), [B,S,2], at queries the first of which is the first-th.
+    /// The sums (F_i, 1), [B,S,2], at `queries` queries from number `first` on.
     template <class Keys>
     static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
     {
@@ -107,7 +107,7 @@ protected:
     }
 
 private:
-    /// The sums [B,2] at one query of a KV cache, whose rows lie apart.
+    /// The sums [B,2] at one query of a KV cache (noncontiguous rows).
     static auto sums_in_rows(const auto& memory, std::size_t step)
     {
         using keys = std::remove_cvref_t<decltype(memory.keys)>;
@@ -125,8 +125,8 @@ private:
     }
 };
 
-/// A score that fades with what was forgotten since: each position has a gate, and the score of a key falls by the
-/// gates of all later positions up to the query's own (forgetting attention, FoX).
+/// A score with forgetting: each position has a gate, and the score of a key falls by the gates of all later positions
+/// up to the query's own (forgetting attention, FoX).
 ///
 ///     e'_{i,j} = e_{i,j} + D_{i,j},  D_{i,j} = Σ_{l=j+1..i} log f_l,  f_l = σ(w · x_l + b)
 ///                                             Lin, Nikishin, He and Courville 2025, section 3
@@ -134,17 +134,18 @@ private:
 ///     attention attend{score::forgetting{score::scaled_dot{}, w, b}, normalize::softmax{}, combine::weighted_sum{}};
 ///
 /// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l. Over an inner product, queries (F_i, 1, q) and keys (1, −F_j, k)
-/// give e + D, within tiles, too; other bases get D added. `attention::extend` carries the sum on. x_l are the
-/// annotations.
+/// give e + D, also within tiles; for other bases D is added to the scores. `attention::extend` continues the sum. x_l
+/// are the annotations.
 ///
 /// Deviation: in a multi_head the annotations are those of the head, x W_K; in the paper and the authors' program each
-/// head's gate reads all of x. Their w starts as other matrices do, and b at 0. The rest of their "Pro" block (norms,
-/// an output gate, shifted keys) is not part of this.
+/// head's gate reads all of x. They initialize w like other matrices, and b to 0. The rest of their "Pro" block (norms,
+/// an output gate, shifted keys) is not included.
 ///
-/// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
-/// F_i shifts all scores of a query alike: softmax does not see it, but sigmoid, sinks and temporal normalizers do.
-/// Meant with causal{}: later keys get more, not less. No positions are needed in words or scores. Over all scores but
-/// `modified`, with weights per position. F is rounded to the tensors' type, an error of 1e-4 at F = −1000 in float.
+/// For self-attention: the i-th query is at the i-th position of the memory, or at the last one if there are fewer. F_i
+/// shifts all scores of a query by the same amount: softmax is unaffected; sigmoid, sinks and temporal normalizers are
+/// affected. Intended for causal{}: without it, the scores of later keys would rise. Neither words nor scores need
+/// position encodings. Wraps any score except `modified`, with weights per position. F is rounded to the tensors' type,
+/// an error of 1e-4 at F = −1000 in float.
 template <class Base, class Matrix, class Vector>
 struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, Vector> {
     using gates = over_gates<forgetting, Base, Matrix, Vector>;
@@ -165,13 +166,13 @@ struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, V
         }
     }
 
-    /// Scores [B·S,T] and what they fall by.
+    /// Scores [B·S,T] plus the sums of their gates.
     auto changed(const tensor auto& scores, const tensor auto& sums) const { return ops::add_same_shape(scores, sums); }
 
-    /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
+    /// Queries [B,S,A] extended to match the keys: (F_i, 1, q).
     auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const
     {
-        std::span<const std::size_t> sentence;  // of each row, where rows share keys
+        std::span<const std::size_t> sentence;  // sentence of each row, where rows share keys
         if constexpr (shared_by_rows<std::remove_cvref_t<decltype(memory)>>) sentence = memory.sentence;
         return ops::concat(ops::carried_to(memory.keys, sentence, memory.real, first, shape_of(asked)[1]), asked);
     }

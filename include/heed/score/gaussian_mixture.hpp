@@ -21,7 +21,7 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
-/// κ + exp(x): places that only move forward. Nothing comes back where ∂y is 0: exp(x) may be infinite.
+/// κ + exp(x): centers that only move forward. Where ∂y is 0, so is ∂x, even if exp(x) is infinite.
 struct move_forward {
     static auto value(auto place, auto x) { return place + simd::exp(x); }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
@@ -31,24 +31,25 @@ struct move_forward {
 }  // namespace functions
 
 /// y = κ + exp(x): κ and x [...] -> [...]               ∂κ += ∂y,  ∂x += exp(x) ∂y
-inline constexpr binary<functions::move_forward> advance_means{"advance_means", "the steps", "one for each place"};
+inline constexpr binary<functions::move_forward> advance_means{"advance_means", "the steps", "one for each center"};
 
 /// φ[b,t] = Σ_k exp(a_bk − exp(c_bk) (κ_bk − u_bt)²), bells of height exp(a) and width exp(−c/2) around κ: shapes
-/// [B,2K], all a and then all c; κ [B,K]; places u [B,T,1] -> [B,T].
+/// [B,2K], all a, then all c; κ [B,K]; positions u [B,T,1] -> [B,T].
 ///
 ///     with the terms f_tk of the sum, g_tk = f_tk ∂φ_t and the distances δ_tk = κ_k − u_t:
 ///     ∂a_k += Σ_t g_tk,  ∂c_k −= exp(c_k) Σ_t g_tk δ_tk²,  ∂κ_k −= 2 exp(c_k) Σ_t g_tk δ_tk,  ∂u_t likewise, negated
 ///
-/// a above 40 counts as 40, without a derivative: exp(a) would overflow.
+/// a above 40 counts as 40, with derivative 0: exp(a) would overflow.
 struct gaussian_mixture_op : operation<gaussian_mixture_op> {
     static shape_of_rank<2> shape(const auto& shapes, const auto& centers, const auto& places)
     {
         const std::size_t B = places.shape[0], K = centers.shape[1];
-        require_shape("gaussian_mixture", "the places", places.shape, {B, places.shape[1], 1},
+        require_shape("gaussian_mixture", "the positions", places.shape, {B, places.shape[1], 1},
                       "one number for each position");
-        require_shape("gaussian_mixture", "the centers", centers.shape, {B, K}, "one row for each row of the places");
+        require_shape("gaussian_mixture", "the centers", centers.shape, {B, K},
+                      "one row for each row of the positions");
         require_shape("gaussian_mixture", "heights and widths", shapes.shape, {B, 2 * K},
-                      "two numbers for each of the centers ", centers.shape);
+                      "two numbers for each center, ", centers.shape);
         return {B, places.shape[1]};
     }
 
@@ -81,7 +82,7 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
                 simd::each_register<T>(positions, [&, one](std::size_t t, std::size_t count) {
                     const std::size_t i = b * positions + t;
                     const vec<T> off = one.center - simd::load_first(places.data + i, count), f = one.at(off);
-                    // What is 0 stays 0, however far it is and whatever came back.
+                    // Terms that are 0 stay 0, at any distance and for any ∂y.
                     const vec<T> d = simd::fill_behind<T>(simd::load_first(d_y.data + i, count), count, T(0));
                     const vec<T> g = simd::select(f == 0, vec<T>{}, f * d), away = simd::select(f == 0, vec<T>{}, off);
                     heights.add(g);
@@ -104,7 +105,7 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
     }
 
 private:
-    /// Of a height's logarithm: sums of it and of its derivatives stay finite in float.
+    /// The maximum log height: sums of heights and of their derivatives stay finite in float.
     template <class T>
     static constexpr T highest = 40;
 
@@ -125,7 +126,7 @@ private:
             return exp(c);
         }
 
-        /// At the center itself the height, even if the bell is infinitely narrow.
+        /// At the center, the height, even if the bell is infinitely narrow.
         auto at(auto off) const
         {
             const auto away = off * off;
@@ -153,7 +154,7 @@ struct mixture_state {
     auto map(auto&& f, const auto&... others) const
     {
         if constexpr (spares_rows<decltype(f)>) {
-            return *this;  // a window cuts positions, not this
+            return *this;  // a window cuts positions, not this state
         } else {
             return score::mixture_state{f(centers, others.centers...)};
         }
@@ -162,20 +163,21 @@ struct mixture_state {
 template <class Centres>
 mixture_state(Centres) -> mixture_state<Centres>;
 
-/// Soft windows that move along the sentence, as far as the query says; the annotations are not read.
+/// Soft windows that move along the sentence at a speed set by the query; the annotations are not read.
 ///
 ///     φ(t,u) = Σ_k α_k exp(−β_k (κ_k − u)²)                       Graves 2013, §5.1
 ///     (α̂, β̂, κ̂) = W h_t + b,  α = exp(α̂),  β = exp(β̂),  κ_t = κ_{t−1} + exp(κ̂)
 ///
 ///     score::gaussian_mixture{W, b, W_kappa, b_kappa}             W [Q,2K]: α̂, then β̂; W_kappa [Q,K]: κ̂
 ///
-/// Positions u count from 1, and κ_0 = 0. Graves takes φ as the weights, without a sum of 1: `normalize::retention{}`,
-/// whose decay of 1 leaves scores as they are; `normalize::ratio{}` divides them by their sum. After a step κ_t is
-/// `next.score.centers` [B,K]: once they are beyond the last position, all has been read.
+/// Positions u count from 1, and κ_0 = 0. Graves takes φ as the weights, without normalizing it:
+/// `normalize::retention{}`, whose decay of 1 leaves scores unchanged; `normalize::ratio{}` divides them by their sum.
+/// After a step κ_t is `next.score.centers` [B,K]: once all centers are beyond the last position, the whole sentence
+/// has been read.
 ///
-/// The paper's one linear map is cut in two, as windows move before anything is compared. b_kappa below 0 lets them
-/// move by less than a position at each step. α̂ above 40 counts as 40, so that nothing overflows. Throws shape_error if
-/// W and W_kappa do not fit, or if there is no component.
+/// The paper's single linear map is split in two, as windows move before any comparison. With b_kappa below 0 they move
+/// by less than a position at each step. α̂ above 40 counts as 40, to prevent overflow. Throws shape_error if W and
+/// W_kappa do not match, or if there is no component.
 template <class Matrix, class Vector>
 struct gaussian_mixture {
     Matrix W;        // [Q,2K]
@@ -196,7 +198,7 @@ struct gaussian_mixture {
         if (K == 0 || shape_of(W)[1] != 2 * K) {
             throw shape_error("score::gaussian_mixture: W is " + shape_text(shape_of(W)) + " and W_kappa is " +
                               shape_text(shape_of(W_kappa)) +
-                              "; give W two columns for each column of W_kappa, of which there is at least one");
+                              "; W needs two columns for each column of W_kappa, and W_kappa at least one");
         }
         const shape_of_rank<2> shape{memory.batch(), K};
         return score::mixture_state{constant_like(detail::taped_among(memory.keys, W_kappa), shape, 0.0)};
@@ -218,7 +220,8 @@ struct gaussian_mixture {
         return ops::gaussian_mixture(projected, state.centers, keys);
     }
 
-    auto operator()(const tensor auto& query, const tensor auto& keys, const auto& state) const  // past as recalled
+    auto operator()(const tensor auto& query, const tensor auto& keys,
+                    const auto& state) const  // state: after observe_memory
     {
         return match(project(query), keys, state);
     }

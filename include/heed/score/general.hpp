@@ -8,7 +8,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well query h matches annotation h_j, by a bilinear form.
+/// Scores query h against annotation h_j by a bilinear form.
 ///
 ///     e_j = hᵀ W h_j                          Luong et al. 2015, section 3.1
 ///

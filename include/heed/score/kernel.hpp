@@ -66,14 +66,14 @@ inline constexpr positive_features_op positive_features{};
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well a query matches a key, by the inner product of their features.
+/// Scores a query against a key by the inner product of their features.
 ///
 ///     e_j = φ(q) · φ(k_j)                     Katharopoulos et al. 2020, eq. 4
 ///
 ///     attention linear{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
 ///
-/// φ is any function from [...,D] to features [...,F] that are not negative; normalize::ratio then makes weights of the
-/// scores, and many queries are answered in linear time (attention/execute/linear.hpp). Q = D. The parameters are φ's.
+/// φ is any function from [...,D] to nonnegative features [...,F]; normalize::ratio then turns the scores into weights,
+/// and many queries take linear time (attention/execute/linear.hpp). Q = D. The parameters are φ's.
 template <class Features>
 struct kernel : inner_product<kernel<Features>> {
     Features features;
@@ -93,21 +93,22 @@ struct kernel : inner_product<kernel<Features>> {
     }
 };
 
-/// φ(x) = elu(x) + 1, as many features as dimensions: Katharopoulos et al. 2020, eq. 7. No parameters.
+/// φ(x) = elu(x) + 1, one feature for each dimension: Katharopoulos et al. 2020, eq. 7. No parameters.
 struct elu_plus_one {
     auto operator()(const tensor auto& x) const { return ops::elu_plus_one(x); }
     static auto parameters(auto&, auto&&) { return score::elu_plus_one{}; }
 };
 
-/// Features whose inner product is exp(q · k / √D) on average, so that attention is softmax's on average (Performer):
+/// Random features: the expectation of their inner product is exp(q · k / √D), so that attention estimates softmax's
+/// (Performer):
 ///
 ///     φ(x) = exp(x' Ω − ‖x'‖² / 2) / √m,  x' = x / D^¼        Choromanski et al. 2021, lemma 1 and eq. 5
 ///
 ///     score::positive_random{nn::gaussian<float>(random, D, m, 1)}
 ///
-/// Ω [D,m], independent of each other and normal; orthogonal columns, as in the paper, make the estimate better. It is
-/// a parameter, and stays as drawn if no optimizer is given it. Deviations from the authors' program: no stabilizing
-/// constant is subtracted in the exponent, so ‖x‖² / √D should stay below some 100 in float, and 1e-6 is not added.
+/// The columns of Ω [D,m] are independent and normal; orthogonal columns, as in the paper, improve the estimate. Ω is a
+/// parameter; it stays fixed unless it is given to an optimizer. Deviations from the authors' program: no stabilizing
+/// constant is subtracted in the exponent, so ‖x‖² / √D should stay below about 100 in float, and 1e-6 is not added.
 template <class Matrix>
 struct positive_random {
     Matrix Omega;

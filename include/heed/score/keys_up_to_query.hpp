@@ -15,17 +15,17 @@
 
 namespace heed::inline HEED_TARGET::ops::detail {
 
-/// Throws shape_error unless there is a count for each row, and a first key or none at all.
+/// Throws shape_error unless each row has a count, and either all rows or none have a first key.
 inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
 {
     if (count.batch() != rows || (first.batch() != rows && first.batch() != 0)) {
         throw shape_error(std::string(where) + ": " + std::to_string(count.batch()) + " counts of keys and " +
                           std::to_string(first.batch()) + " first keys for " + std::to_string(rows) +
-                          " rows; each row has a count, and either every row has a first key or no row has");
+                          " rows; each row has a count, and either all rows or none have a first key");
     }
 }
 
-/// How many of the `positions` keys of row r are no later than the query.
+/// The number of keys of row r, out of `positions`, that are no later than the query.
 inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& first, std::size_t r,
                                std::size_t positions)
 {
@@ -37,14 +37,13 @@ inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& fi
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How many keys there are up to the query's own, for each row: the i-th query stands at the i-th position of the
-/// memory, or at the last one if there are fewer. A state without tensors; a window is told which of its keys is the
-/// first.
+/// The number of keys up to the query's own, for each row: the i-th query is at the i-th position of the memory, or at
+/// the last one if there are fewer. A state without tensors; in a window it also holds the first key of each row.
 struct keys_up_to_query {
     static constexpr bool holds_no_tensors = true;
 
     lengths_view count{};
-    lengths_view first{};  // the number of the first key of each row; none: 0
+    lengths_view first{};  // the number of the first key of each row; empty: 0
 
     keys_up_to_query map(auto&& f, const auto&...) const
     {
@@ -56,7 +55,7 @@ struct keys_up_to_query {
         return there;
     }
 
-    /// Of the query number `step`, as `recall` knows it.
+    /// For query number `step`, as in `recall`.
     static keys_up_to_query of_step(std::size_t step, const auto& memory)
     {
         return at(1, memory.real, [&](std::size_t n, std::size_t) {
@@ -68,7 +67,7 @@ struct keys_up_to_query {
         });
     }
 
-    /// Of `queries` queries of each sentence, [B·S], as `score_matrix` knows them.
+    /// For `queries` queries of each sentence, [B·S], as in `score_matrix`.
     static keys_up_to_query of_all(const over::queries_from& from, std::size_t queries)
     {
         return at(queries, from.real, [&](std::size_t, std::size_t s) { return from.first + s; });

@@ -12,13 +12,13 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
+/// y[b,t] = x[b, at[b,t,0]]: x [B,N] and integers at [B,T,1] (constants) -> [B,T].
 ///
 ///     ∂x[b, at[b,t,0]] += ∂y[b,t]
 struct gather_op : operation<gather_op> {
     static shape_of_rank<2> shape(const auto& x, const auto& at)
     {
-        require_shape("gather", "what is picked from", x.shape, {at.shape[0], x.shape[1]},
+        require_shape("gather", "the table", x.shape, {at.shape[0], x.shape[1]},
                       "one row for each row of the positions");
         require_shape("gather", "the positions", at.shape, {at.shape[0], at.shape[1], 1},
                       "one number for each position");
@@ -44,7 +44,7 @@ struct gather_op : operation<gather_op> {
     }
 
 private:
-    /// f(a number of x, its number of y)
+    /// f(element of x, the matching element of y)
     template <class T>
     static void each(const shape_of_rank<2>& x, in<T, 3> at, const auto& f)
     {
@@ -59,7 +59,8 @@ inline constexpr gather_op gather{};
 
 namespace heed::inline HEED_TARGET::score {
 
-/// The numbers of positions, from `first` on, as keys of annotations [B,T,D]: [B,T,1], in the family of both.
+/// Position numbers, starting at `first`, as keys of annotations [B,T,D]: [B,T,1], in the tensor family of both
+/// arguments.
 auto position_numbers(const tensor auto& parameter, const tensor auto& annotations, std::size_t first)
 {
     using T = element_of<decltype(parameter)>;
@@ -69,13 +70,13 @@ auto position_numbers(const tensor auto& parameter, const tensor auto& annotatio
     return same_family(parameter, same_family(annotations, std::move(numbers)));
 }
 
-/// The query alone says where to look: the annotations are not read.
+/// Scores positions from the query alone: the annotations are not read.
 ///
 ///     e = W h,  a = softmax(e)                Luong et al. 2015, eq. 8 ("location")
 ///
 /// W has one column for each position up to the longest sentence, S_max. The keys are position numbers, so that each
-/// position keeps its own score inside a window; `attention::extend` continues them. Deviation: the paper ignores the
-/// words beyond S_max; here a longer sentence is an error (docs/explanation/decisions.md).
+/// position keeps its own score inside a window; `attention::extend` continues them. Deviation: the paper ignores words
+/// beyond S_max; here a longer sentence is an error (docs/explanation/decisions.md).
 template <class Matrix>
 struct location {
     Matrix W;  // [Q,S_max]
@@ -87,9 +88,8 @@ struct location {
         const std::size_t positions = shape_of(annotations)[1];
         if (first + positions > shape_of(W)[1]) {
             throw shape_error("score::location: " + std::to_string(first + positions) + " positions but W is " +
-                              shape_text(shape_of(W)) + ", a column for each of at most " +
-                              std::to_string(shape_of(W)[1]) +
-                              "; make W as wide as the longest sentence, or cut the annotations");
+                              shape_text(shape_of(W)) + ", with columns for at most " + std::to_string(shape_of(W)[1]) +
+                              "; make W as wide as the longest sentence, or truncate the annotations");
         }
         return score::position_numbers(W, annotations, first);
     }

@@ -7,7 +7,7 @@
 
 namespace heed::inline HEED_TARGET::kernels {
 
-/// e_j = 1 / (1 + |q − k_j|), in tiles only: a step is computed line by line.
+/// e_j = 1 / (1 + |q − k_j|), in tiles only: a single step is composed of operations.
 struct closeness_score {
     using in_tiles = tiles::closeness;
 };
@@ -16,12 +16,12 @@ struct closeness_score {
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How close query q is to annotation h_j.
+/// Scores query q by its closeness to annotation h_j.
 ///
 ///     e_j = 1 / (1 + |q - h_j|)               Yin et al. 2016 (ABCNN), section 4
 ///
-/// The distance is Euclidean, the score lies within (0, 1]. Query and annotations have the same size, Q = D. At q = h_j
-/// the gradient is 0. ABCNN's matrix of all pairs of two sentences is `ops::match_matrix(x, y)`. No parameters.
+/// The distance is Euclidean; the score is in (0, 1]. Query and annotations have the same size, Q = D. At q = h_j the
+/// gradient is 0. ABCNN's matrix of all pairs of two sentences is `ops::match_matrix(x, y)`. No parameters.
 struct match {
     using kernel_tag = kernels::closeness_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};

@@ -12,7 +12,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// Where a step stands. No tensors, but a part of a batch knows its first sentence, and a window its first keys.
+/// The index of a step. No tensors, but a part of a batch holds its first sentence, and a window its first keys.
 struct stands {
     static constexpr bool holds_no_tensors = true;
 
@@ -32,9 +32,9 @@ struct stands {
     }
 };
 
-/// Base class of a score that changes those of another one with their places, step by step and all queries at once:
+/// Base class of a score that changes its base's scores by their index, for one step and for all queries at once:
 ///
-///     changed(scores, queries, where)        scores [B·S,T] of projected queries [B,A] or [B,S,A], changed
+///     changed(scores, queries, where)        the changed scores [B·S,T] of projected queries [B,A] or [B,S,A]
 template <class Self, class Base>
 struct by_place : over::around<Self, Base> {
     using over::around<Self, Base>::around;
@@ -51,8 +51,9 @@ struct by_place : over::around<Self, Base> {
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
     {
-        static_assert(score_traits_of<Base>().weights == weight_kind::per_position,
-                      "heed: score::modified changes one score for each position: its base has weights per position");
+        static_assert(
+            score_traits_of<Base>().weights == weight_kind::per_position,
+            "heed: score::modified changes one score for each position: its base must have weights per position");
         return this->self().changed(
             over::match(this->base, projected, keys, now.base), projected,
             {1, now.query, now.sentences.first_row(), now.head, now.first_keys, now.sentences.heads()});
@@ -68,7 +69,7 @@ struct by_place : over::around<Self, Base> {
     }
 };
 
-/// A score that a function of the score and its place changes.
+/// A score changed by a function of the score and its index.
 ///
 ///     e'_{s,j} = f(e_{s,j}, place)        for example e − m_h (s − j): ALiBi, Press et al. 2022
 ///     e'_{s,j} = f(e_{s,j}, place, table)     for example e + b_h[s − j]: T5, Raffel et al. 2020
@@ -77,11 +78,10 @@ struct by_place : over::around<Self, Base> {
 ///     score::modified t5{score::scaled_dot{}, bias,      // [heads, 2 · reach + 1]
 ///                        [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
 ///
-/// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
-/// (simd/pack.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
-/// however often f looks numbers up in it (simd/lookup_table.hpp). Queries and keys count from 0. The base compares as
-/// it does alone; where tiles know it, with softmax and a weighted sum, f runs within the tile. Weights per position
-/// only.
+/// `f` takes a score of any type (`auto`) and an index, and returns a score: it runs on SIMD registers (simd/pack.hpp),
+/// and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it is trained, and f may read
+/// it any number of times (simd/lookup_table.hpp). Queries and keys count from 0. The base compares as it does alone;
+/// where tiles support it, with softmax and a weighted sum, f runs within the tile. Weights per position only.
 template <class Base, class Function, class Table = no_table>
 struct modified : by_place<modified<Base, Function, Table>, Base> {
     HEED_NO_UNIQUE_ADDRESS Table table;
@@ -91,15 +91,14 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
         !std::is_same_v<Table, no_table> ||
             std::is_invocable_v<const Function&, const pack<float>&, const score_index&>,
         "heed: a function of scores takes a score and its index, `[](auto e, score_index p) { return e; }`: the "
-        "index has batch, head, query and key; with a table in front of it, `[](auto e, score_index p, const "
-        "auto& table)`");
+        "index has batch, head, query and key; with a table, `[](auto e, score_index p, const auto& table)`");
 
     modified(Base one, Function function) : by_place<modified, Base>(std::move(one)), table(), f(std::move(function)) {}
     modified(Base one, Table known, Function function)
         : by_place<modified, Base>(std::move(one)), table(std::move(known)), f(std::move(function))
     {}
 
-    /// Scores [B·S,T] as f changes them.
+    /// Scores [B·S,T] changed by f.
     auto changed(const tensor auto& scores, const auto&, const ops::rows_of_places& where) const
     {
         if constexpr (looks_up) {
@@ -109,10 +108,10 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
         }
     }
 
-    /// What changes scores, and the table that it looks numbers up in.
+    /// The function that changes scores.
     const Function& change(std::size_t, std::size_t) const { return f; }
     static constexpr bool looks_up = !std::is_same_v<Table, no_table>;
-    /// That table.
+    /// The table that it reads.
     const Table& looked_up(const tensor auto&) const { return table; }
 
     static auto parameters(auto& self, auto&& visit)

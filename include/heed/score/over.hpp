@@ -30,7 +30,7 @@ struct position_features {
 template <class Features>
 position_features(Features) -> position_features<Features>;
 
-/// The state of a score that keeps k numbers per row: a window, which cuts positions, leaves it whole.
+/// The state of a score that keeps k numbers per row: a window cuts positions and leaves it unchanged.
 template <class State>
 struct row_state {
     State state;  // [B,k]
@@ -47,11 +47,11 @@ struct row_state {
 template <class State>
 row_state(State) -> row_state<State>;
 
-/// The state of a score that keeps how far each position is covered, and what it knows of the position.
+/// The state of a score that keeps the coverage of each position, and a constant of the position.
 template <class Coverage, class Known>
 struct coverage_and_known {
     Coverage coverage;  // [B,T] or [B,T,N]
-    Known known;        // [B,T] or [B,T,K], the same at every step
+    Known known;        // [B,T] or [B,T,K], the same at each step
 
     auto map(auto&& f, const auto&... others) const
     {
@@ -63,8 +63,8 @@ coverage_and_known(Coverage, Known) -> coverage_and_known<Coverage, Known>;
 
 }  // namespace heed::inline HEED_TARGET::score
 
-/// Common parts of scores that wrap another. Such a score keeps its base's state beside its own, so
-/// that scores can be nested in any order.
+/// Common parts of scores that wrap another. Such a score stores its base's state next to its own, so that scores can
+/// be nested in any order.
 namespace heed::inline HEED_TARGET::score::over {
 
 /// The state of a score that wraps another: the members of Own, and the base's state.
@@ -87,7 +87,8 @@ struct adaptor_state : Own {
     }
 };
 
-/// The query as a score takes it: if the query has several parts and the score takes one tensor, the decoder's state.
+/// The projected query. If the query has several parts and the score takes one tensor, the decoder's state is
+/// projected.
 template <class Score, class Query>
 auto project(const Score& score, const Query& query)
 {
@@ -101,15 +102,15 @@ auto project(const Score& score, const Query& query)
 /// Tag: only the base has a state.
 struct base_remembers {};
 
-/// Base class of scores around another one, `base`, whose state they keep beside their own. It may have, each for
-/// tensors of any family:
+/// Base class of scores that wrap another one, `base`, and store its state next to their own. It may have these
+/// members, each for tensors of any family:
 ///
 ///     init_state(memory)                          its own state before the first query, a struct with `map`
-///     observe_query(state, at)                       its state once the query and its word have arrived; or
-///     observe_query(state, at, memory)                 for one that reads the memory's lengths
-///     update_state(state, weights, context, at)      its state after a step
+///     observe_query(state, at)                    its state once the query and its word have arrived; or
+///     observe_query(state, at, memory)                if it reads the memory's lengths
+///     update_state(state, weights, context, at)   its state after a step
 ///
-/// The kind of weights, what is prepared, and how a query is projected are the base's.
+/// The kind of weights, key preparation and query projection are the base's.
 template <class Self, class Base, class Memory = void>
 struct around {
     using wraps = Base;
@@ -175,7 +176,7 @@ struct around {
 protected:
     const Self& self() const { return static_cast<const Self&>(*this); }
 
-    /// This score's own state, with the base's state before the first query.
+    /// This score's own state, joined with the base's state before the first query.
     auto beside_base(auto own, const auto& memory) const { return joined(std::move(own), over::start(base, memory)); }
 
     template <class Own, class Inner>
@@ -185,20 +186,20 @@ protected:
     }
 };
 
-/// Base class of scores that wrap another: `struct with_x : over::score_adaptor<with_x<Base, …>, Base>` remains
-/// an aggregate whose first member is the base, `with_x{base, x}`. Beside what over::around asks for it may have:
+/// Base class of scores that wrap another: `struct with_x : over::score_adaptor<with_x<Base, …>, Base>` remains an
+/// aggregate whose first member is the base, `with_x{base, x}`. In addition to the members of over::around it may have:
 ///
-///     keys(keys, state)                       the keys [B,T,A] with what this score adds to them
-///     query(projected, state)                 the projected query [B,A] with what this score adds to it
+///     keys(keys, state)                       the keys [B,T,A] plus the term of this score
+///     query(projected, state)                 the projected query [B,A] plus the term of this score
 ///
-/// A score without a state of its own is an over::score_adaptor<Self, Base, over::base_remembers>. The base compares.
+/// A score without its own state is an over::score_adaptor<Self, Base, over::base_remembers>. The base compares.
 template <class Self, class Base, class Memory = void>
 struct score_adaptor : over::around<Self, Base, Memory> {
     using over::around<Self, Base, Memory>::around;
     static constexpr bool adapts = true;
     static_assert(!score_traits_of<Base>().extends_keys,
-                  "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
-                  "score::forgetting or score::gated_decay over it instead");
+                  "heed: this score adds to keys or queries, and its base's keys have extra columns: wrap it in "
+                  "score::forgetting or score::gated_decay instead");
 
     std::size_t groups() const { return this->base.groups(); }
 
@@ -210,7 +211,7 @@ struct score_adaptor : over::around<Self, Base, Memory> {
     }
 };
 
-/// Does this query hold the product Y y instead of the embedding y?
+/// Is the query's word the product Y y instead of the embedding y?
 template <class Query>
 inline constexpr bool word_is_projected = false;
 template <class State, class Word>
@@ -221,11 +222,11 @@ template <class Query>
 const auto& word_of(const Query& query)
 {
     static_assert(
-        requires { query.word; }, "heed: this score reads the word that was emitted last (`reads_word`): ask with "
+        requires { query.word; }, "heed: this score reads the word that was emitted last (`reads_word`): give "
                                   "heed::state_and_word{state, word}");
     static_assert(!word_is_projected<Query>,
                   "heed: this score reads the embedding of the word that was emitted last (`reads_word`), and a "
-                  "state_and_projected_word has only Y y: ask with heed::state_and_word{state, word}");
+                  "state_and_projected_word has only Y y: give heed::state_and_word{state, word}");
     return query.word;
 }
 
@@ -241,7 +242,7 @@ auto per_position(const Weights& weights)
     }
 }
 
-/// x [B,T] or [B,T,N] with zeros wherever the memory has nothing to attend to.
+/// x [B,T] or [B,T,N] with zeros at positions that are masked in the memory.
 auto cleared(const tensor auto& x, const auto& memory)
 {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(memory.mask)>, no_mask>) {
@@ -251,7 +252,7 @@ auto cleared(const tensor auto& x, const auto& memory)
     }
 }
 
-/// The values [B,T,D] of a memory; a copy of those of a growing one, whose rows lie apart.
+/// The values [B,T,D] of a memory; for a KV cache (noncontiguous rows), a copy.
 decltype(auto) values_in_one_piece(const auto& memory)
 {
     if constexpr (is_cache<std::remove_cvref_t<decltype(memory.values)>>) {

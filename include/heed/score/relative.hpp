@@ -16,11 +16,11 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
+/// e + t[sentence, query, distance] for all queries at once, or e + t[sentence, distance] for one.
 template <bool of_one>
 struct add_by_distance {
-    std::int32_t query = 0, reach = 0;      // the first one, and the distance of the last column
-    std::int32_t first_row = 0, heads = 1;  // of the batch, and how many rows of it a sentence has
+    std::int32_t query = 0, reach = 0;      // the first query, and the distance of the last column
+    std::int32_t first_row = 0, heads = 1;  // first row of the batch, and rows per sentence
 
     auto operator()(const auto& e, const score_index& p, const auto& t) const
     {
@@ -33,28 +33,28 @@ struct add_by_distance {
     }
 };
 
-/// An inner product that also compares the query with how far away the key is.
+/// An inner product that also compares the query with its distance to the key.
 ///
 ///     e_{s,j} = a(q_s) · (k_j + d_r),  r = clip(j − s, −R, R)         Shaw, Uszkoreit, Vaswani 2018, eq. 2, 4 and 5
 ///
 ///     score::relative near{score::scaled_dot{}, distances};           // [A, 2R + 1]
 ///
-/// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
-/// share the last ones. Products with all columns come first, Q Dᵀ, so that no vector is added to a key: step by step
-/// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper's vectors for values (eq. 3),
-/// which it finds that it does not need, are combine::relative. Queries and keys count from 0. Throws shape_error if
-/// the number of columns is even.
+/// a(q) is the base's projection: q / √A for scaled_dot. `distances` has a column for each distance from −R to R;
+/// longer distances share the outermost columns. Products with all columns are computed first, Q Dᵀ, so no vector is
+/// added to a key: [B,S,2R+1] for single steps and temporal normalizers, one block of queries at a time in tiles. The
+/// paper's vectors for values (eq. 3), which it finds unnecessary, are combine::relative. Queries and keys count from
+/// 0. Throws shape_error if the number of columns is even.
 template <class Base, class Matrix>
 struct relative : by_place<relative<Base, Matrix>, Base> {
     Matrix distances;
 
     static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
-                  "heed: score::relative compares the query with keys and with distances alike, by inner products: its "
-                  "base is dot, scaled_dot or general");
+                  "heed: score::relative compares the query with both keys and distances, by inner products: its "
+                  "base must be dot, scaled_dot or general");
 
     relative(Base one, Matrix columns) : by_place<relative, Base>(std::move(one)), distances(std::move(columns)) {}
 
-    /// Scores [B·S,T] with what distances add.
+    /// Scores [B·S,T] plus the distance terms.
     template <tensor Queries>
     auto changed(const tensor auto& scores, const Queries& queries, const ops::rows_of_places& where) const
     {
@@ -63,7 +63,7 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
             scores, looked_up(this->base.asking(queries)), where);
     }
 
-    /// What changes scores, and the table that it looks numbers up in: `asking` is a(Q).
+    /// The function that changes scores.
     template <bool of_one = false>
     add_by_distance<of_one> change(std::size_t first_query, std::size_t heads, std::size_t first_row = 0) const
     {
@@ -72,15 +72,15 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
     }
     static constexpr bool looks_up = true;
 
-    /// How tiles compare: with keys and distances alike.
+    /// How tiles compare: with both keys and distances.
     using compares_in_tiles = kernels::tiles::inner_product_with_distances;
-    /// What they compare with besides keys: the distances, [A·(2R+1)].
+    /// The vectors that tiles compare with in addition to keys: the distances, [A·(2R+1)].
     auto factors_in_tiles() const
     {
-        (void)reach();  // which refuses what is no matrix of distances
+        (void)reach();  // throws if the shape of `distances` is invalid
         return ops::reshaped(distances, -1);
     }
-    /// What the function looks numbers up in: q · a_d for each query and distance d.
+    /// The table that the function reads: q · a_d for each query and distance d. `asking` is a(Q).
     auto looked_up(const tensor auto& asking) const { return ops::linear(asking, distances); }
 
     /// R

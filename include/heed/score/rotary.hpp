@@ -16,7 +16,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// The number of the query that is answered. No tensors.
+/// The number of the current query. No tensors.
 struct number_of_query {
     static constexpr bool holds_no_tensors = true;
 
@@ -25,19 +25,19 @@ struct number_of_query {
     number_of_query map(auto&&, const auto&...) const { return *this; }
 };
 
-/// A score of queries and keys that are turned with their positions, so that inner products see only the distance
+/// A score of queries and keys rotated by their positions, so that inner products depend on the distance alone
 /// (rotary positions, RoPE).
 ///
 ///     e_{s,j} = score(R_s q_s, R_j k_j)                                   Su et al. 2021, eq. 16
-///     R_p turns each pair of numbers by p · base^(−2m/N)
+///     R_p rotates each pair of dimensions by p · base^(−2m/N)
 ///
 ///     attention attend{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
 ///     score::rotary as_in_llama{score::scaled_dot{}, {10000, ops::turned_pairs::halves}};
 ///     score::rotary of_the_first_32{score::scaled_dot{}, {.width = 32}};
 ///
-/// Keys are turned once per batch, after the base has prepared them; `attention::extend` continues with the next
-/// position. Queries and keys count from 0, whatever the padding; in a KV cache each sentence has a number of its own
-/// (policy/query_numbers.hpp). `ops::rotate` turns by any positions or tables. The width that is turned is even. Heads
+/// Keys are rotated once per batch, after the base has prepared them; `attention::extend` continues with the next
+/// position. Queries and keys count from 0, regardless of padding; in a KV cache each sentence has its own position
+/// (policy/query_numbers.hpp). `ops::rotate` rotates by arbitrary positions or tables. The rotated width is even. Heads
 /// of a multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::score_adaptor<rotary<Base>, Base> {
@@ -81,7 +81,7 @@ struct rotary : over::score_adaptor<rotary<Base>, Base> {
             const auto numbers = view_of(state.state);
             const std::size_t B = numbers.shape[0];
             require_shape("score::rotary", "the projected query", shape_of(projected), {B, shape_of(projected)[1]},
-                          "a row for each sentence of the memory");
+                          "one row for each sentence of the memory");
             std::size_t* const positions = workspace_family::take<std::size_t>(B);
             std::transform(numbers.data, numbers.data + B, positions,
                            [](auto number) { return static_cast<std::size_t>(number); });
@@ -91,7 +91,7 @@ struct rotary : over::score_adaptor<rotary<Base>, Base> {
         }
     }
     auto query_all(const tensor auto& projected,
-                   std::size_t first) const  // [B,S,A], the first of which is the first-th
+                   std::size_t first) const  // [B,S,A], from number `first` on
     {
         return ops::rotate(projected, first, how);
     }

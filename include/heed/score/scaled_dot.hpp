@@ -11,7 +11,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// How well query q matches key k_j, by their inner product, scaled so that it does not grow with their width.
+/// Scores query q against key k_j by their inner product, scaled so that it does not grow with their width.
 ///
 ///     e_j = qᵀ k_j / √d                       Vaswani et al. 2017, eq. 1
 ///
@@ -33,7 +33,7 @@ struct scaled_dot {
         return ops::bmm_nt(ops::scale(queries, factor(shape_of(queries)[2])), keys);
     }
 
-    /// What tiles compare with keys: q / √d.
+    /// The query that tiles compare with keys: q / √d.
     auto asking(const tensor auto& query) const { return ops::scale(query, factor(shape_of(query).back())); }
 
     static auto parameters(auto& self, auto&&) { return score::scaled_dot{self.scale}; }

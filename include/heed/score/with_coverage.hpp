@@ -12,7 +12,7 @@ namespace heed::inline HEED_TARGET::score {
 /// The state of coverage embeddings.
 template <class Coverage, class Weights>
 struct coverage_state {
-    Coverage coverage;  // [B,T,N]; lacks the last word until the next query brings it
+    Coverage coverage;  // [B,T,N]; before the update for the last word, which arrives with the next query
     Weights weights;    // [B,T], of the last step
 
     auto map(auto&& f, const auto&... others) const
@@ -23,21 +23,21 @@ struct coverage_state {
 template <class Coverage, class Weights>
 coverage_state(Coverage, Weights) -> coverage_state<Coverage, Weights>;
 
-/// A score that also reads how far each source word has been translated: an embedding that a gated unit updates.
+/// A score that also reads the coverage of each source word: an embedding that a gated unit updates.
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t−1,j})           Sankaran et al. 2016, §4.1
 ///     c_{t,j} = GRU(c_{t−1,j}, y_t, α_{t,j})                   Mi et al. 2016, see nn::coverage_gru
 ///
-/// C c is added to the keys of any base score: inside the tanh of an `additive` one, as printed; to h_j in `general`.
-/// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word, and c_{t−1} is computed
-/// when it arrives (docs/explanation/decisions.md). Step 1 reads c_0 unchanged, and no y.
+/// C c is added to the keys of any base score: inside the tanh of `additive`, as printed; to h_j in `general`. The
+/// query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word, and c_{t−1} is computed when it
+/// arrives (docs/explanation/decisions.md). Step 1 reads c_0 unchanged, and no y.
 ///
 /// c_0 is zero, or looked up for each source word in a learned table of fertilities (Sankaran et al. 2016, §4.1):
 ///
 ///     auto past = attend.score.start_from(memory, ops::swap_axes(ops::lookup(table, words)));    // table [V,N]
 ///     auto state = attend.start(memory, state);
 ///
-/// N is 100 in the papers. Other coverages: `with_gated_coverage` and `with_fertility` (Tu et al. 2016). Ours: with
+/// N is 100 in the papers. Other coverages: `with_gated_coverage` and `with_fertility` (Tu et al. 2016). Ours: for
 /// weights per dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
 struct with_coverage : over::score_adaptor<with_coverage<Base, Matrix, Cell>, Base> {
@@ -53,7 +53,7 @@ struct with_coverage : over::score_adaptor<with_coverage<Base, Matrix, Cell>, Ba
         return first(memory, constant_like(over::taped_among(memory.keys, C, cell.U), shape, 0.0));
     }
 
-    /// The state before the first step, with coverage c_0 [B,T,N]; its padding is cleared.
+    /// The state before the first step, with coverage c_0 [B,T,N]; padding is zeroed.
     auto start_from(const auto& memory, const tensor auto& coverage) const
     {
         require_shape("with_coverage::start_from", "the coverage", shape_of(coverage),
@@ -68,7 +68,7 @@ struct with_coverage : over::score_adaptor<with_coverage<Base, Matrix, Cell>, Ba
         const auto& word = over::word_of(query);
         require_shape("with_coverage", "the word", shape_of(word),
                       shape_of_rank<2>{shape_of(state.coverage)[0], shape_of(cell.W)[0]},
-                      "one embedding for each row, as long as the cell takes");
+                      "one embedding for each row, with the width of the cell's input");
         if (at.step == 0) {
             const auto& beside = over::taped_among(state.coverage, state.weights, cell.W, word);
             return score::coverage_state{same_family(beside, state.coverage), state.weights};

@@ -11,7 +11,7 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
-/// α / Φ, where Φ counts as at least 1e-6, without a derivative below, so that nothing is divided by 0.
+/// α / max(Φ, 1e-6), which prevents division by 0; ∂Φ = 0 below 1e-6.
 struct share {
     static auto value(auto weight, auto fertility) { return weight / enough(fertility); }
     static auto slope_a(auto, auto fertility, auto, auto dy) { return dy / enough(fertility); }
@@ -37,15 +37,15 @@ inline constexpr binary<functions::share> share{"share", "the fertility", "one f
 
 namespace heed::inline HEED_TARGET::score {
 
-/// A score that also reads how much attention each source word has had, as a fraction of what it should get (linguistic
+/// A score that also reads the accumulated attention of each source word as a fraction of its fertility (linguistic
 /// coverage).
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + v_c C_{t−1,j})
 ///     C_{t,j} = C_{t−1,j} + α_{t,j} / Φ_j,  C_{0,j} = 0
 ///     Φ_j = N σ(U_f h_j)                      Tu et al. 2016, eq. 7-9
 ///
-/// v_c C is added to the keys of any base score. Φ_j, the fertility, is how many target words position j is expected to
-/// yield, at most N; h_j are the memory's values. Deviations: Φ is at least 1e-6, in case σ underflows. Ours: with
+/// v_c C is added to the keys of any base score. Φ_j, the fertility, is the expected number of target words for
+/// position j, at most N; h_j are the memory's values. Deviations: Φ is at least 1e-6, in case σ underflows. Ours: for
 /// weights per dimension, α is their mean.
 template <class Base, class Vector>
 struct with_fertility : over::score_adaptor<with_fertility<Base, Vector>, Base> {

@@ -9,20 +9,20 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// A score that also reads how far each source word has been translated: a vector that a gated recurrent unit updates
-/// from the weights, the annotations and the queries (neural network based coverage).
+/// A score that also reads the coverage of each source word: a vector that a gated recurrent unit updates from the
+/// weights, the annotations and the queries (neural network based coverage).
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + V C_{t−1,j})
 ///     C_{t,j} = f(C_{t−1,j}, α_{t,j}, h_j, s_t),  C_{0,j} = 0            Tu et al. 2016, §3.1.2
 ///
-/// f is nn::gated_coverage. V C is added to the keys of any base score: inside the tanh of an `additive` one, as
-/// printed; to h_j in `general`. h_j are the memory's values; s_t is the query, or its `state` if it has further parts.
-/// (The paper calls it t_{i−1}, the decoder's state before the word of step i.) C_0 = 0 is from the authors' code
-/// (docs/explanation/decisions.md); `start_from` takes another one:
+/// f is nn::gated_coverage. V C is added to the keys of any base score: inside the tanh of `additive`, as printed; to
+/// h_j in `general`. h_j are the memory's values; s_t is the query, or its `state` if it has further parts. (The paper
+/// calls it t_{i−1}, the decoder's state before the word of step i.) C_0 = 0 is from the authors' code
+/// (docs/explanation/decisions.md); `start_from` takes a different one:
 ///
 ///     auto state = attend.start(memory, attend.score.start_from(memory, first));    // first [B,T,N]
 ///
-/// Other coverages: `with_fertility`, of the same paper, and `with_coverage` (Mi et al. 2016). Ours: with weights per
+/// Other coverages: `with_fertility`, of the same paper, and `with_coverage` (Mi et al. 2016). Ours: for weights per
 /// dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
 struct with_gated_coverage : over::score_adaptor<with_gated_coverage<Base, Matrix, Cell>, Base> {
@@ -36,7 +36,7 @@ struct with_gated_coverage : over::score_adaptor<with_gated_coverage<Base, Matri
         return first(memory, constant_like(over::taped_among(memory.keys, memory.values, V), shape, 0.0));
     }
 
-    /// The state before the first step, with coverage C_0 [B,T,N]; its padding is cleared.
+    /// The state before the first step, with coverage C_0 [B,T,N]; padding is zeroed.
     auto start_from(const auto& memory, const tensor auto& coverage) const
     {
         require_shape("with_gated_coverage::start_from", "the coverage", shape_of(coverage),

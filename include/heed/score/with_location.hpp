@@ -14,7 +14,7 @@
 namespace heed::inline HEED_TARGET::ops {
 
 /// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence: x [B,T], F [k,r] -> [B,T,k]. k filters of odd
-/// width r slide over the positions; they are not mirrored.
+/// width r slide over the positions (cross-correlation, not mirrored).
 ///
 ///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
 struct convolve_op : operation<convolve_op> {
@@ -22,7 +22,7 @@ struct convolve_op : operation<convolve_op> {
     {
         if (filters.shape[1] % 2 == 0) {
             throw shape_error("convolve: the filters are " + shape_text(filters.shape) +
-                              ", but their width must be odd: as much to the left of a position as to the right");
+                              ", but their width must be odd, so that they are centered on a position");
         }
         return {x.shape[0], x.shape[1], filters.shape[0]};
     }
@@ -75,7 +75,7 @@ struct convolve_op : operation<convolve_op> {
     }
 
 private:
-    /// A row of x with `reach` zeros before and behind it.
+    /// A row of x with `reach` zeros before and after it.
     template <class T>
     static void pad(std::size_t positions, std::size_t reach, const T* x, T* padded)
     {
@@ -94,7 +94,7 @@ namespace heed::inline HEED_TARGET::score {
 template <class Features, class Weights>
 struct location_state {
     Features features;  // [B,T,k] F ∗ α
-    Weights weights;    // [B,T] α of the last step: F ∗ α of positions that are new needs it
+    Weights weights;    // [B,T] α of the last step: new positions need it for F ∗ α
 
     auto map(auto&& f, const auto&... others) const
     {
@@ -104,14 +104,14 @@ struct location_state {
 template <class Features, class Weights>
 location_state(Features, Weights) -> location_state<Features, Weights>;
 
-/// A score that also reads where the last step looked, through k filters of width r (location-aware attention).
+/// A score that also reads the weights of the last step, through k filters of width r (location-aware attention).
 ///
 ///     f_t = F ∗ α_{t−1}
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + U_f f_{t,j})           Chorowski et al. 2015, eq. 8, 9
 ///
-/// U_f f is added to the keys of any base score. α_0 is zero. The state is F ∗ α instead of α, so that a window sees
-/// beyond its edges. The width of the filters is odd. Deviations: no bias; F is not mirrored, as in every toolkit.
-/// Ours: with weights per dimension, α is their mean.
+/// U_f f is added to the keys of any base score. α_0 is zero. The state is F ∗ α instead of α, so that filters read
+/// beyond the edges of a window. The width of the filters is odd. Deviations: no bias; F is not mirrored, as in every
+/// toolkit. Ours: for weights per dimension, α is their mean.
 template <class Base, class Matrix>
 struct with_location : over::score_adaptor<with_location<Base, Matrix>, Base> {
     using over::score_adaptor<with_location<Base, Matrix>, Base>::base;
@@ -127,7 +127,7 @@ struct with_location : over::score_adaptor<with_location<Base, Matrix>, Base> {
         return looked_at(memory, constant_like(over::taped_among(memory.keys, F, U_f), shape, 0.0));
     }
 
-    /// The state before the first step, with the weights α_0 [B,T] of a step before; their padding is cleared.
+    /// The state before the first step, with initial weights α_0 [B,T]; padding is zeroed.
     auto start_from(const auto& memory, const tensor auto& weights_before) const
     {
         require_shape("with_location::start_from", "the weights", shape_of(weights_before),
@@ -145,7 +145,7 @@ struct with_location : over::score_adaptor<with_location<Base, Matrix>, Base> {
         return convolved(over::per_position(seen));
     }
 
-    /// Of a memory that has grown: a new position has had no weight, but its neighbors have.
+    /// For a memory that has grown: new positions have no previous weight, but their neighbors do.
     auto grow(const auto& state, const auto& begun, const auto& join, const auto&) const
     {
         return convolved(join(state.weights, begun.weights));

@@ -42,7 +42,7 @@ namespace heed::inline HEED_TARGET::score {
 struct last_weights {};  // α_{t−1}
 struct all_weights {};   // Σ_{i<t} α_i
 
-/// A score that also reads the past weights of position j and of its k neighbors on either side.
+/// A score that also reads the past weights of position j and its k neighbors on either side.
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + M ξ_{t,j})              Cohn et al. 2016
 ///     ξ_{t,j} = [α_{t−1,j−k} … α_{t−1,j+k}]                     last_weights: the Markov condition
@@ -50,9 +50,9 @@ struct all_weights {};   // Σ_{i<t} α_i
 ///
 ///     score::with_neighbors{score::with_neighbors{base, M, score::last_weights{}}, M_f, score::all_weights{}}
 ///
-/// M ξ is added to the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, say
+/// M ξ is added to the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, have
 /// "extra components to the pre-normalized attention". Weights before the first step and beyond the sentence are 0. The
-/// paper's global fertility and bilingual symmetry are terms of a loss. Ours: with weights per dimension, α is their
+/// paper's global fertility and bilingual symmetry are terms of a loss. Ours: for weights per dimension, α is their
 /// mean.
 template <class Base, class Matrix, class Which = last_weights>
 struct with_neighbors : over::score_adaptor<with_neighbors<Base, Matrix, Which>, Base> {
@@ -89,12 +89,12 @@ struct with_neighbors : over::score_adaptor<with_neighbors<Base, Matrix, Which>,
         }
     }
 
-    /// Of a memory that has grown: a new position has had no weight, but its neighbors have.
+    /// For a memory that has grown: new positions have no previous weight, but their neighbors do.
     auto grow(const auto& state, const auto& begun, const auto& join, const auto&) const
     {
         const auto features = join(state.features, begun.features);
         const auto [B, T, width] = shape_of(features);
-        const auto own = ops::slice_columns(features, width / 2, width / 2 + 1);  // of the position itself
+        const auto own = ops::slice_columns(features, width / 2, width / 2 + 1);  // the position itself
         return score::position_features{ops::neighborhood(ops::reshaped(own, B, T), width / 2)};
     }
 

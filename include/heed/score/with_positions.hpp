@@ -18,8 +18,8 @@ namespace heed::inline HEED_TARGET::score {
 ///     ψ_{t,j} = [log(1+t), log(1+j), log(1+I)]                 Cohn et al. 2016
 ///
 /// P ψ is added to the keys of any base score, inside the tanh as in the paper (its other two biases:
-/// `with_neighbors`). t and j count from 1; I is the length given to `attend.on`, whatever a mask hides; of a memory
-/// that grows, how many positions it has so far.
+/// `with_neighbors`). t and j count from 1; I is the length given to `attend.on`, regardless of masks; for a KV cache,
+/// the current number of positions.
 template <class Base, class Matrix>
 struct with_positions : over::score_adaptor<with_positions<Base, Matrix>, Base> {
     using over::score_adaptor<with_positions<Base, Matrix>, Base>::base;
@@ -51,7 +51,7 @@ struct with_positions : over::score_adaptor<with_positions<Base, Matrix>, Base> 
         return score::position_features{ops::concat(of_step, ops::slice_columns(state.features, 1, three))};
     }
 
-    /// Of a memory that has grown: I is another one for all positions.
+    /// For a memory that has grown: I changes for all positions.
     auto grow(const auto& state, const auto& begun, const auto& join, const auto& at) const
     {
         return observe_query(score::position_features{join.all_of_second(state.features, begun.features)}, at);

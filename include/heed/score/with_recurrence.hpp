@@ -8,8 +8,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// A score that also reads a state of its own, which a recurrent unit updates with the emitted word and the context
-/// (recurrent attention).
+/// A score with its own recurrent state, updated with the emitted word and the context (recurrent attention).
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + W_r a_{t−1} + U h_j)
 ///     a_t = f(a_{t−1}, [y_{t−1}; c_t]),  a_0 = 0                Feng et al. 2016
@@ -17,9 +16,9 @@ namespace heed::inline HEED_TARGET::score {
 ///     score::with_recurrence{base, W_r, nn::make_gru<float>(random, E + D, R)}
 ///
 /// Sankaran et al. 2016, §5, print no formula, only the unit's inputs: "previous attention RNN hidden state, previous
-/// target label and current attention generated context". Ours (docs/explanation/decisions.md): f is nn::gru, and W_r a is added to
-/// the projected query of any base score (over `general`, (W s + W_r a)ᵀ h_j; over a base that does not project the
-/// query, s + W_r a, with W_r [R,D]). Feng et al.'s terms for fertility and distortion belong to the cost.
+/// target label and current attention generated context". Ours (docs/explanation/decisions.md): f is nn::gru, and W_r a
+/// is added to the projected query of any base score (over `general`, (W s + W_r a)ᵀ h_j; over a base that does not
+/// project the query, s + W_r a, with W_r [R,D]). Feng et al.'s terms for fertility and distortion belong to the cost.
 ///
 /// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word; c_t is the combiner's
 /// result, of any width. After a step, a_t is `next.score.state` [B,R], for a decoder that also reads it.
@@ -45,7 +44,7 @@ struct with_recurrence : over::score_adaptor<with_recurrence<Base, Matrix, Cell>
     {
         require_shape("with_recurrence::start_from", "the state", shape_of(state),
                       shape_of_rank<2>{memory.batch(), shape_of(W_r)[0]},
-                      "a row for each sentence, as long as W_r has");
+                      "one row for each sentence, one column for each row of W_r");
         const auto& beside = over::taped_among(memory.keys, W_r, state);
         return this->beside_base(score::row_state{same_family(beside, state)}, memory);
     }

@@ -16,9 +16,9 @@ namespace heed::inline HEED_TARGET::score {
 ///     e_j^d = V_dᵀ tanh(W s + U h_j + Y y)    over `additive_per_dimension`: AttY2D, eq. 7
 ///
 /// Over `general`, e_j = (W s + Y y)ᵀ h_j; over a base that does not project the query (`dot`, `scaled_dot`, `cosine`,
-/// `match`), s + Y y is compared, with Y [E,D]. Over a base that adds a word itself (`conv_s2s`, `with_word`) it adds a
-/// second one: ask with state_and_word{state_and_word{s, word of the base}, y}. In training all target words are known:
-/// `project_words` computes Y y for every step in one product. No deviation.
+/// `match`), s + Y y is compared, with Y [E,D]. Over a base that already adds a word (`conv_s2s`, `with_word`) it adds
+/// a second one: the query is state_and_word{state_and_word{s, word of the base}, y}. In training all target words are
+/// known: `project_words` computes Y y for every step in one product. No deviation.
 template <class Base, class Matrix>
 struct with_word : over::score_adaptor<with_word<Base, Matrix>, Base, over::base_remembers> {
     using over::score_adaptor<with_word<Base, Matrix>, Base, over::base_remembers>::base;
@@ -36,16 +36,15 @@ struct with_word : over::score_adaptor<with_word<Base, Matrix>, Base, over::base
     {
         if constexpr (!requires { query.state, query.word; }) {
             static_assert(detail::placeholder<Query>,
-                          "heed: score::with_word asks with two tensors: give state_and_word{s, y}, the decoder's "
+                          "heed: score::with_word needs a query of two tensors: state_and_word{s, y}, the decoder's "
                           "state [B,Q] and the embedding of the previous target word [B,E] (or "
                           "state_and_projected_word{s, project_words(y)})");
             return query;
         } else if constexpr (tensor<decltype(query.state)> && score_traits_of<Base>().adds_word) {
-            static_assert(
-                detail::placeholder<Query>,
-                "heed: score::with_word wraps a score that adds the target word by itself (score::conv_s2s, or "
-                "another score::with_word): leave this with_word out, or ask with both words, "
-                "state_and_word{state_and_word{s, word of the score below}, y}");
+            static_assert(detail::placeholder<Query>,
+                          "heed: score::with_word wraps a score that already adds the target word (score::conv_s2s, or "
+                          "another score::with_word): remove this with_word, or give both words, "
+                          "state_and_word{state_and_word{s, word of the base}, y}");
             return query.state;
         } else if constexpr (over::word_is_projected<Query>) {
             return ops::add_same_shape(over::projected(base, query.state), query.word);
