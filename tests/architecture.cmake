@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P architecture.cmake: the order of the rooms, which are the folders of include/heed, and the walls
-# between the products. A header includes what stands in its own room or above it in this list; no includes form a circle.
+# cmake -DSOURCE_DIR=... -P architecture.cmake checks the order of the rooms (the folders of include/heed) and the
+# boundaries between the products. A header includes only headers of its own room or of one above it in this list; there
+# are no cyclic includes.
 
 cmake_policy(VERSION 3.22)
 
 set(rooms core simd gemm kernels kernels/tiles ops ad masks policy nn score normalize combine penalty attention attention/execute heads pairs io train
     papers seq2seq seq2seq/systems verify)
-# Of the library, a product includes these rooms; and these other products.
+# The rooms of the library and the other products that each product may include.
 set(heed_kit_rooms core simd io)
 set(heed_kit_products)
 set(heed_mpi_rooms ${rooms})
@@ -23,7 +24,8 @@ macro(fault text)
   math(EXPR faults "${faults} + 1")
 endmacro()
 
-# heed_room(<header> <product variable> <room variable>): heed/attention.hpp is a part of attention/execute; version.hpp, of core.
+# heed_room(<header> <product variable> <room variable>): heed/attention.hpp belongs to attention/execute, version.hpp
+# to core.
 function(heed_room header product room)
   string(REGEX MATCH "^[^/]+" of "${header}")
   get_filename_component(folder "${header}" DIRECTORY)
@@ -32,7 +34,7 @@ function(heed_room header product room)
   elseif(header STREQUAL "heed/version.hpp")
     set(folder heed/core)
   endif()
-  string(REGEX MATCH "^${of}/(.*)$" ignored "${folder}")  # REPLACE would take every part
+  string(REGEX MATCH "^${of}/(.*)$" ignored "${folder}")  # REPLACE would replace every match
   set(folder "${CMAKE_MATCH_1}")
   set(${product} ${of} PARENT_SCOPE)
   set(${room} "${folder}" PARENT_SCOPE)
@@ -75,8 +77,8 @@ if(arrows LESS 1000)
   fault("only ${arrows} includes were found; the test tests nothing")
 endif()
 
-# Every name is in the inline namespace of the target (core/target.hpp), but those of heed::for_all_targets, the errors, and the
-# names of heed::translator, which is compiled once.
+# Every name is in the inline namespace of the target (core/target.hpp), except for those of heed::for_all_targets, the
+# errors, and the names of heed::translator, which is compiled once.
 set(in_targets 0)
 foreach(header IN LISTS headers)
   file(STRINGS "${SOURCE_DIR}/include/${header}" lines REGEX "^namespace heed")
@@ -93,7 +95,7 @@ if(in_targets LESS 300)
   fault("only ${in_targets} namespaces of targets were found; the test tests nothing")
 endif()
 
-# Circles: take out headers that include none of the remaining ones, until there is no such header.
+# Cycles: repeatedly remove headers that include none of the remaining headers.
 set(left ${headers})
 set(taken yes)
 while(taken)
@@ -109,7 +111,7 @@ while(taken)
   endforeach()
   list(REMOVE_ITEM left ${taken} "")
 endwhile()
-# Headers that only lead into a circle are no part of it.
+# Headers that lead into a cycle are not part of it.
 set(taken yes)
 while(taken)
   set(included)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// service.js BROWSER PROFILE ADDRESS TEXT [PICTURES]: the page of `translate serve`: somebody types two lines of this
-// text, points at words, and uses the keys. PICTURES: a folder for what it looks like.
+// service.js BROWSER PROFILE ADDRESS TEXT [PICTURES]: the page of `translate serve`: types two lines of this text,
+// points at words, and uses the keys. PICTURES: a folder for screenshots.
 
 'use strict';
 
@@ -26,7 +26,7 @@ const [program, profile, address, text, pictures] = process.argv.slice(2);
             if (pictures) fs.writeFileSync(`${pictures}/service-example-${width}-${scheme}.png`, await page.picture(false));
             await page.run(`$('text').focus(); $('text').value = ''; $('text').dispatchEvent(new Event('input'))`);
             await page.until(`document.querySelectorAll('article').length === 0`);
-            for (const each of text) await page.tell('Input.insertText', {text: each});  // as one types
+            for (const each of text) await page.tell('Input.insertText', {text: each});  // character by character, as a user types
             await page.until(`document.querySelectorAll('article:not(.old)').length === 1 &&
                 document.querySelectorAll('.line.from .word').length === ${text.split(' ').length + 1}`);
             await page.tell('Input.insertText', {text: '\n' + text});
@@ -37,7 +37,7 @@ const [program, profile, address, text, pictures] = process.argv.slice(2);
             check(await page.run(`document.querySelectorAll('article:first-child tbody tr').length`) === words + 1, 'no row for each word');
             check(await page.run(`document.querySelectorAll('article:first-child .others li').length`) >= 2, 'no alternatives');
 
-            // The keys: a word is chosen, and the source's words have its weights.
+            // Keyboard: a word is selected, and the source words show its weights.
             const shaded = `[...document.querySelectorAll('article:first-child .line.from .word')].filter(e => e.style.backgroundImage).length`;
             check(await page.run(shaded) === 0, 'shaded before');
             await page.run(`document.querySelector('article .line.to .word').focus()`);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles program.cpp with FLAGS and runs it: EXPECT=right. EXPECT=refused: it must not compile, and heed's error must
-# say what to do.
+# Compiles program.cpp with FLAGS. EXPECT=right: runs it and checks the results. EXPECT=refused: it must not compile,
+# and heed's error must state the fix.
 
 cmake_minimum_required(VERSION 3.22)
 
 foreach(directory IN LISTS SYSTEM_INCLUDES)
-  # Naming the compiler's own directories again would break its #include_next.
+  # Passing the compiler's built-in directories again would break its #include_next.
   if(directory AND NOT directory STREQUAL INCLUDE AND NOT directory IN_LIST IMPLICIT_INCLUDES)
     list(APPEND includes -isystem "${directory}")
   endif()

@@ -5,7 +5,7 @@
 
 namespace fuzz::bpe {
 
-/// Codes, "====", and a text to split.
+/// BPE codes, "====", and a text to split.
 void run(std::string_view bytes)
 {
     const two_texts given(bytes);
@@ -15,7 +15,7 @@ void run(std::string_view bytes)
     require(heed::text::bpe_codes::from_text(codes->to_text()) == *codes, "written again it reads otherwise");
     const heed::text::sentence words = heed::text::split(given.second);
     const allowance limited(free_bytes + 1024 * bytes.size());
-    accepts([&] {  // refuses what is not UTF-8
+    accepts([&] {  // rejects invalid UTF-8
         const heed::text::sentence pieces = heed::text::bpe(*codes).apply(words);
         require(heed::text::undo_bpe(pieces) == words, "pieces are not joined to their words");
     });

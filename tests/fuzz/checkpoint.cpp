@@ -23,7 +23,7 @@ struct model {
 template <class Matrix, class Vector>
 model(Matrix, Vector) -> model<Matrix, Vector>;
 
-/// A training, as a program has it.
+/// The training state of a program.
 struct training {
     model<heed::array<float, 2>, heed::array<float, 1>> weights{heed::array<float, 2>({2, 3}),
                                                                 heed::array<float, 1>({3})};

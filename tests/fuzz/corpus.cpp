@@ -13,7 +13,7 @@ using heed::text::sentence;
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
-    // A token takes a string; a line takes a list.
+    // A token needs a string, a line needs a list.
     const auto found = read(path, bytes.size(), 128, [&] { return heed::text::read_corpus(path, empty_lines::keep); });
     const auto strict = read(path, bytes.size(), 128, [&] { return heed::text::read_corpus(path); });
     if (strict) require(found && *strict == *found, "without empty lines it reads otherwise");
@@ -28,7 +28,7 @@ void run(std::string_view bytes)
         require(heed::text::printable(shown) == shown, "what is printed is not printable");
         heed::metrics::tokenize_13a(joined);
     }
-    // The byte order mark is no part of the text; another one at its beginning would be taken for it.
+    // The byte order mark is not part of the text; a second one at the start would be mistaken for it.
     if (text.starts_with(heed::text::byte_order_mark)) return;
     const auto copy = file_of(text, "written");
     require(heed::text::read_corpus(copy, empty_lines::keep) == *found, "written again it reads otherwise");

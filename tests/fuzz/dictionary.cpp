@@ -6,7 +6,7 @@
 
 namespace fuzz::dictionary {
 
-/// A dictionary, "====", and a table of phrases.
+/// A dictionary, "====", and a phrase table.
 void run(std::string_view bytes)
 {
     const two_texts given(bytes);

@@ -7,7 +7,7 @@ namespace fuzz::http {
 
 namespace serve = translation::http;
 
-/// What a client sends, up to the end of the request's head.
+/// The bytes that a client sends, up to the end of the request header.
 void run(std::string_view bytes)
 {
     constexpr std::size_t most = 1000;

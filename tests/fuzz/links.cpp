@@ -10,7 +10,7 @@ namespace fuzz::links {
 
 namespace metrics = heed::metrics;
 
-/// A line of links, "====", and another.
+/// A line of links, "====", and another line.
 void run(std::string_view bytes)
 {
     const two_texts given(bytes);
@@ -21,7 +21,7 @@ void run(std::string_view bytes)
     require(again.sure == gold->sure && again.possible == gold->possible, "written again they read otherwise");
     const auto other = read("links:2", bytes.size(), 64, [&] { return metrics::parse_links(given.second, "links:2"); });
     if (!other) return;
-    const allowance limited(free_bytes + 1024 * bytes.size());  // positions are no sizes
+    const allowance limited(free_bytes + 1024 * bytes.size());  // positions are not sizes
     const auto all = metrics::symmetrize(gold->sure, *other, metrics::symmetrization::all);
     const auto both = metrics::symmetrize(gold->sure, *other, metrics::symmetrization::intersection);
     for (const auto& [name, method] : metrics::symmetrizations) {

@@ -6,7 +6,7 @@
 
 namespace fuzz::log {
 
-/// A training's log that is gone on with.
+/// A training log that is continued.
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);

@@ -12,8 +12,8 @@
 #include <malloc.h>
 #include <stdlib.h>  // mkdtemp
 
-// operator new, aligned or not, with a limit; and files. A file that claims more than it has is found by what it makes
-// its reader ask for, whether or not the machine has that much.
+// operator new, aligned or not, with a limit; and files. A file that claims more data than it has is detected by the
+// allocations of its reader, whether or not the machine has that much memory.
 
 namespace {
 

@@ -15,7 +15,7 @@ using heed::io::archive;
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
-    // A tensor of nothing takes 45 bytes of a header, and 300 in memory with its name.
+    // An empty tensor takes 45 bytes in the header, and 300 bytes of memory including its name.
     const auto found = read(path, bytes.size(), 16, [&] { return heed::io::load(path, heed::io::storage::copied); });
     if (!found) return;
     require(heed::io::load(path).tensors == found->tensors, "mapped and copied differ");

@@ -11,7 +11,7 @@
 
 namespace fuzz::service {
 
-/// A service whose translations are the words backwards, and which never says that it was too slow.
+/// A service whose translations reverse the words and that never times out.
 translation::service& served()
 {
     translation::engine with;
@@ -50,7 +50,7 @@ void run(std::string_view bytes)
     translation::service& all = served();
     translation::http::answer said;
     {
-        // A list of a thousand empty lists takes a value and a place each.
+        // A list of a thousand empty lists needs a value and a slot for each.
         const allowance limited(4 * free_bytes + 128 * bytes.size());
         said = all.answer(asked);
     }

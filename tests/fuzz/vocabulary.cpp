@@ -7,7 +7,7 @@ namespace fuzz::vocabulary {
 
 void run(std::string_view bytes)
 {
-    // A word takes a string, a node of the table and its place in it.
+    // A word needs a string, a node of the table and its slot.
     const auto found = read("vocabulary", bytes.size(), 128, [&] { return heed::text::vocabulary::from_text(bytes); });
     if (!found) return;
     require(found->to_text() == bytes, "written again it is another text");
