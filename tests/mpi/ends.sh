@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ends.sh <mpirun> <program>: one of three ranks ends while the others wait for it. All end within ten seconds, with a
-# status other than 0, and something says why.
+# ends.sh <mpirun> <program>: one of three ranks exits while the others wait for it. All must exit within ten seconds
+# with a nonzero status and an error message.
 
 set -uo pipefail
 mpirun=$1 program=$2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Appended to the sample page: uses it as a reader would, and writes failures into #result.
+// Appended to the sample page: uses it as a reader would, and writes failures to #result.
 
 (async () => {
 'use strict';
@@ -23,7 +23,7 @@ const readout = title => card(title).querySelector('.readout').textContent.trim(
 const enter = element => element.dispatchEvent(new PointerEvent('pointerenter'));
 const leave = element => element.dispatchEvent(new PointerEvent('pointerleave'));
 const key = (element, name) => element.dispatchEvent(new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
-const pointAt = (title, row, column, kind = 'pointermove') => {  // of how many rows and columns there are
+const pointAt = (title, row, column, kind = 'pointermove') => {  // as fractions of the numbers of rows and columns
     const matrix = card(title).querySelector('.matrix'), box = matrix.querySelector('.paper').getBoundingClientRect();
     matrix.dispatchEvent(new PointerEvent(kind, {bubbles: true, clientX: box.left + box.width * (column[0] + 0.5) / column[1],
         clientY: box.top + box.height * (row[0] + 0.5) / row[1]}));
@@ -44,7 +44,7 @@ try {
     equal(where(), 'Sentence 1 of 17', 'the first sentence');
     equal(cards().map(each => each.querySelector('h3').textContent).join(), 'Gold alignment,additive,fine-grained', 'cards');
 
-    // A target word shades the source words in each card with the same words, and leaves nothing behind.
+    // A target word shades the source words in each card with the same words, and the shading is removed completely.
     enter(target('additive')[2]);
     check(shade(source('additive')[2]) > 0.8, 'dog is shaded for Hund');
     check(shade(source('additive')[7]) < 0.1, 'grass is not');
@@ -64,7 +64,7 @@ try {
     check(readout('additive').startsWith('small → kleiner'), 'and says so');
     leave(source('additive')[1]);
 
-    // A click keeps a word; Escape, or another click, lets it go.
+    // A click pins a word; Escape, or another click, unpins it.
     target('additive')[0].click();
     equal(target('additive')[0].getAttribute('aria-pressed'), 'true', 'pressed');
     check(shade(source('additive')[0]) > 0.8, 'a kept word is shown without the pointer');
@@ -74,7 +74,7 @@ try {
     target('additive')[0].click();
     equal(shade(source('additive')[0]), 0, 'the second click lets go');
 
-    // Focus works like the pointer; arrow keys go from word to word; screen readers get the selection.
+    // Focus works like the pointer; arrow keys move between words; screen readers announce the selection.
     target('additive')[0].focus();
     key(document.activeElement, 'ArrowRight');
     key(document.activeElement, 'ArrowRight');
@@ -92,7 +92,7 @@ try {
     document.activeElement.blur();
     equal(shade(source('additive')[0]), 0, 'no shade without focus');
 
-    // The matrix answers the pointer, and shows gold links.
+    // The matrix reacts to the pointer and shows gold links.
     pointAt('additive', [3, 9], [3, 9]);
     check(/^läuft ← runs 0\.\d\d$/.test(readout('additive')), `a cell: ${readout('additive')}`);
     equal(all('.band', card('additive')).filter(band => band.getAttribute('visibility') === 'visible').length, 2, 'row and column');
@@ -102,7 +102,7 @@ try {
     equal(all('rect.possible', card('additive')).length, 3, 'possible links');
     equal(all('svg text', card('additive')).length, 18, 'labels');
 
-    // The three views, on weights computed by hand.
+    // The three views, with weights computed manually.
     go(6);
     equal(where(), 'Sentence 6 of 17', 'arrow keys in the list');
     equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list says which is chosen');
@@ -136,7 +136,7 @@ try {
     check(card('fine-grained').querySelector('input[value=one]').checked, 'a click on a dimension shows it alone');
     equal(card('fine-grained').querySelector('output').textContent, 'dimension 2 of 2', 'that one');
 
-    // Full contrast: the largest weight gets all the ink.
+    // Full contrast: the largest weight has full ink.
     const paler = ink('fine-grained');
     $('contrast').click();
     check(ink('fine-grained') !== paler && card('fine-grained').querySelector('.legend').textContent === '00.80', 'full contrast');
@@ -144,7 +144,7 @@ try {
     equal(ink('fine-grained'), paler, 'and back');
     choose('fine-grained', 'mean');
 
-    // Another sentence without leaving the words; systems can be hidden.
+    // Changing the sentence without leaving the words; hiding systems.
     key(document.body, 'n');
     equal(where(), 'Sentence 7 of 17', 'n');
     key(document.body, 'p');
@@ -178,7 +178,7 @@ try {
     $('filter').dispatchEvent(new Event('input'));
     equal(list.filter(item => !item.hidden).length, 17, 'all again');
 
-    // The mark of a sentence's end is among the words and in the matrix, but not listed nor found.
+    // The end mark is among the words and in the matrix, but is neither listed nor searched.
     check(list.every(item => !item.textContent.includes('</s>')), 'the list has end marks');
     equal(list[16].querySelector('.w').textContent, 'שלום לך , ילד .', 'from right to left in the list');
     $('filter').value = '</s>';
@@ -189,7 +189,7 @@ try {
     go(17);
     equal(source('additive')[5].textContent, '</s>', 'it is among the words');
 
-    // The keys are listed where a reader looks for them.
+    // The keys are documented at the top of the page.
     check($('keys').closest('header') && $('keys').getBoundingClientRect().bottom < 300 && $('keys').tabIndex === 0, 'a button for the keys');
     const keysShown = () => $('help').offsetHeight > 0 && $('keys').getAttribute('aria-expanded') === 'true';
     check(!keysShown(), 'keys are hidden at first');
@@ -206,8 +206,8 @@ try {
     $('filter').dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}));
     check(!keysShown(), 'but not where one writes');
 
-    // Labels of the columns do not overlap at any length and stay readable. All matrices of a sentence have the same
-    // cells and use the available space.
+    // Column labels do not overlap at any length and stay readable. All matrices of a sentence have the same cell size
+    // and use the available space.
     const lengths = new Set();
     for (let number = 1; number <= count; ++number) {
         go(number);
@@ -236,7 +236,7 @@ try {
     }
     check([2, 5, 9, 18, 20, 26, 30, 60].every(length => lengths.has(length)), `lengths: ${[...lengths]}`);
 
-    // Matrices that do not fit are scrolled: the target words stay, and the other cards follow; the focus is always in
+    // Matrices that do not fit can be scrolled: the target words stay, and the other cards follow; the focus stays in
     // view.
     go(16);
     const matrices = all('.matrix'), [names, field] = all('svg', matrices[1]), box = matrices[1].getBoundingClientRect();
@@ -264,7 +264,7 @@ try {
         'matrices at the same height');
     all('#systems button')[0].click();
 
-    // Hostile words, and words from right to left.
+    // Hostile words, and right-to-left words.
     go(3);
     equal(source('additive')[4].textContent, '<\/script><script>window.hacked=1<\/script>', 'a word is a word');
     equal(target('additive')[0].textContent, '<img/src=x/onerror=window.hacked=1>', 'so is this');
