@@ -178,7 +178,7 @@ TEST_CASE("a checkpoint does not depend on the ranks: other ranks, or one proces
         distributed::optimizer alone_optimizer{one, plain};
         train_more<double>(one, alone_model, alone_optimizer, false);
 
-        // These ranks: rank 0 loads, and begin() tells the others.
+        // The same ranks: rank 0 loads, and begin() broadcasts.
         auto resumed = make_recurrent<double>(7 + over.rank());
         distributed::optimizer other{over, train::adam<double>{}};
         if (over.rank() == 0) train::load_checkpoint(path, resumed, other);

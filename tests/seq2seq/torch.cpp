@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-// The layers of PyTorch, with the outputs and gradients that it computes: stored in torch.safetensors, or just now by
+// The layers of PyTorch, with the outputs and gradients computed by PyTorch: stored in torch.safetensors, or fresh from
 // torch.py, which runs this program. docs/how_to/load_weights.md quotes the sections.
 
 using namespace heed;
@@ -42,7 +42,7 @@ array<double, N> stored(const std::string& name)
 
 constexpr double bound = 1e-10;
 
-/// The module with PyTorch's weights computes run(module, inputs…) as PyTorch did, forward and backward.
+/// The module with PyTorch's weights computes run(module, inputs…) as PyTorch does, forward and backward.
 template <class M, class Run, std::size_t... N>
 void agrees(const std::string& name, M module, const Run& run, std::index_sequence<N...>,
             std::string_view suffix = "_l0")
@@ -59,7 +59,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
     constexpr std::size_t R = rank_of<decltype(y)>;
     const auto factors = stored<R>("factors/" + name);
 
-    // Only where PyTorch's loss looks: what is in the padding is 0 in its file.
+    // Only positions in PyTorch's loss: the padding is 0 in its file.
     auto is = copy_of(view_of(y));
     auto must = stored<R>("out/" + name);
     for (std::size_t i = 0; i < is.size(); ++i) is.data()[i] = must.data()[i] == 0 ? 0 : is.data()[i];
@@ -76,7 +76,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
         },
         inputs);
 
-    // Gradients lie where the weights do, but for the biases that heed has summed.
+    // Gradients have the order of the weights, except for the biases that heed has summed.
     const auto gradient = map_parameters(lifted, [&](const auto& x) { return copy_of(tape.gradient(x)); });
     io::archive as_torch;
     io::save_torch(as_torch, gradient, "d/" + name, suffix);
@@ -150,7 +150,7 @@ const lengths real{4, 2};
 
 }  // namespace
 
-TEST_CASE("nn.LSTM: one layer, two, without biases, backwards")
+TEST_CASE("nn.LSTM: one layer, two, without biases, backward")
 {
     agrees("lstm", lstm(X), over_steps, one{});
     agrees("lstm_bare", lstm(X), over_steps, one{});
@@ -179,7 +179,7 @@ TEST_CASE("nn.GRU: one layer, two, and a single cell")
         std::index_sequence<2, 2>{}, "");
 }
 
-TEST_CASE("nn.MultiheadAttention: with biases and without, and with keys of another width")
+TEST_CASE("nn.MultiheadAttention: with and without biases, and with keys of another width")
 {
     const auto attend = [](const auto& heads, const auto& q, const auto& k) { return heads(heads.on(k, real), q); };
     agrees("heads", heads(), attend, two{});
@@ -189,7 +189,7 @@ TEST_CASE("nn.MultiheadAttention: with biases and without, and with keys of anot
     agrees("heads_bare", heads(), attend, two{});  // zeros, then
 }
 
-TEST_CASE("nn.TransformerEncoderLayer: norm_first or not, relu and gelu; several in a row")
+TEST_CASE("nn.TransformerEncoderLayer: norm_first or not, relu and gelu; several layers")
 {
     const auto run = [](const auto& layer, const auto& x) { return layer(x, real); };
     agrees("encoder_post", seq2seq::transformer_encoder_layer{heads(), post(), feed_forward(ops::relu), post()}, run,
@@ -220,8 +220,7 @@ TEST_CASE("nn.TransformerDecoderLayer: norm_first or not, relu and gelu")
            two{});
 }
 
-// ---- a whole model
-// -----------------------------------------------------------------------------------------------------
+// ---- a whole model ----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -256,7 +255,7 @@ io::archive state_dict_of(const tagger& model)
 
 }  // namespace
 
-TEST_CASE("a whole model from PyTorch, and back")
+TEST_CASE("a whole model survives a round trip between PyTorch and heed")
 {
     const io::archive& file = values();
     tagger model;
@@ -324,7 +323,7 @@ TEST_CASE("the code of docs/how_to/load_weights.md")
     CHECK(distance(other.rnn.W, model.rnn.W) > 0);
 }
 
-TEST_CASE("what does not fit is told, and changes nothing")
+TEST_CASE("mismatched tensors are reported and change nothing")
 {
     const auto said = [](const io::archive& file, auto module, const std::string& prefix) {
         const auto before = module;
@@ -350,11 +349,11 @@ TEST_CASE("what does not fit is told, and changes nothing")
     auto narrow = heads();
     narrow.W_Q = matrix(D, 2);
     CHECK(support::contains(said(values(), narrow, "heads"), "queries, contexts and all heads together of one width"));
-    // Doubles do not fit into floats.
+    // Doubles cannot be stored as floats.
     nn::layer_norm floats{nn::zeros<float>(D), nn::zeros<float>(D)};
     CHECK(said(values(), floats, "stack.norm") ==
           "torch: tensor \"stack.norm.weight\" is F64 [4] in the file, but the module needs F32 [4]");
-    // What heed cannot do.
+    // Options that heed does not support.
     io::archive odd = values();
     odd.tensors.push_back(io::entry_of("lstm.weight_hr_l0", matrix(2, D)));
     CHECK(support::contains(said(odd, lstm(X), "lstm"), "the outputs of this layer are projected (proj_size)"));
