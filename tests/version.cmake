@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# version.hpp is the source; its four macros, the project's version, CHANGELOG.md, CITATION.cff and the packages must all say
-# the same. (Conan's recipe reads version.hpp.)
+# version.hpp is the source; its four macros, the project's version, CHANGELOG.md, CITATION.cff and the packages must
+# agree. (Conan's recipe reads version.hpp.)
 
 cmake_minimum_required(VERSION 3.22)
 

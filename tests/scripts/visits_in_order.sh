@@ -10,7 +10,7 @@ cd -- "$1"
 
 find include src examples tests bench tools -type f \( -name '*.cpp' -o -name '*.hpp' \) ! -path 'tests/compile_fail/*' | sort |
     tr '\n' '\0' | xargs -0 awk '
-    # At a parenthesis that opens a call, counts the visits among the call's direct arguments.
+    # At a parenthesis that opens a call, counts the visits among the direct arguments of the call.
     function judge(    at, c, depth, i, line, open, visits, word) {
         depth = 0
         line = start

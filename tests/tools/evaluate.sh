@@ -179,7 +179,7 @@ for choice in "" "--tokenize 13a" "--smoothing exp" "--tokenize 13a --smoothing 
     done
     blues+="$(column 3 bleu) "
 done
-[[ $(tr ' ' '\n' <<<"${blues% }" | sort -u | wc -l) == 3 ]] || fail "the options change nothing: $blues"
+[[ $(tr ' ' '\n' <<<"${blues% }" | sort -u | wc -l) == 3 ]] || fail "the options have no effect: $blues"
 prints '^bleu, and in tb: tokenize 13a, smoothing exp$' compare --metric tb --tokenize 13a --smoothing exp \
     --reference test.de system.de second.de
 prints '"tokenize": "13a"' compare --json --tokenize 13a --reference test.de system.de second.de
