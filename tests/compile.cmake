@@ -31,7 +31,7 @@ if(PRECOMPILED)
   list(APPEND flags -include "${PRECOMPILED_DIRECTORY}/${PRECOMPILED}")
 endif()
 
-set(ENV{LC_ALL} C)  # messages in English, whatever the locale
+set(ENV{LC_ALL} C)  # messages in English for any locale
 execute_process(
   COMMAND "${COMPILER}" ${flags} ${DEFINITIONS} -I "${INCLUDE}" ${includes} "${SOURCE}"
   RESULT_VARIABLE result

@@ -6,10 +6,10 @@
 
 cmake_minimum_required(VERSION 3.22)
 
-set(ENV{LC_ALL} C)  # messages in English, whatever the locale
+set(ENV{LC_ALL} C)  # messages in English for any locale
 set(source "${SCRATCH}/cxx17.cpp")
 if(NOT HEADERS)
-  message(FATAL_ERROR "there are no headers")
+  message(FATAL_ERROR "HEADERS is empty")
 endif()
 
 # Compiles a header with these flags: heed must report `expected`.

@@ -51,6 +51,6 @@ file(GLOB_RECURSE taught "${SOURCE_DIR}/examples/*.cpp" "${SOURCE_DIR}/examples/
 foreach(file IN LISTS taught ITEMS "${SOURCE_DIR}/README.md")
   file(STRINGS "${file}" lines REGEX "(^|[^`])array<[a-z]+, *[0-9]> *[a-zA-Z_]*\\({[^{]")
   if(lines)
-    message(SEND_ERROR "${file}: say zeros<float>(2, 3), or filled<float, 2>({2, 3}, 1), not\n${lines}")
+    message(SEND_ERROR "${file}: write zeros<float>(2, 3), or filled<float, 2>({2, 3}, 1), not\n${lines}")
   endif()
 endforeach()

@@ -69,9 +69,9 @@ async function learns(page, options, where) {
     equal(last.updates, 600, `${where}: updates`);
     check(first.value > 5 * last.value && last.value < 0.05, `${where}: loss from ${first.value} to ${last.value}`);
     const [seconds, exact] = await page.run('[document.documentElement.dataset.seconds, document.documentElement.dataset.exact].map(Number)');
-    check(seconds < 60, `${where}: learnt in ${seconds} s`);
+    check(seconds < 60, `${where}: learned in ${seconds} s`);
     check(exact >= 0.97, `${where}: ${exact} of unseen numbers are right`);
-    console.log(`${where}: learnt in ${seconds.toFixed(1)} s, loss ${last.value}, ${100 * exact} % of unseen numbers`);
+    console.log(`${where}: learned in ${seconds.toFixed(1)} s, loss ${last.value}, ${100 * exact} % of unseen numbers`);
 
     // The alignment: vier attends to four, zwanzig to twenty.
     const weights = await page.run(`[...$('alignment').querySelectorAll('tbody tr')].map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))`);
@@ -90,7 +90,7 @@ async function learns(page, options, where) {
     check((await translation('12345678')).includes('999999'), `${where}: too large`);
     await page.run(`$('sentence').value = '38', $('sentence').dispatchEvent(new Event('change'))`);
     await page.until(`$('alignment').querySelector('thead').textContent.includes('thirty')`);
-    await fits(page, `${where}, learnt`);
+    await fits(page, `${where}, learned`);
     quiet(page, where);
 }
 
@@ -172,7 +172,7 @@ async function plays(page) {
     await page.run(`{ const range = $('about-normalizer').querySelector('input'); range.value = 4; range.dispatchEvent(new Event('input')); }`);
     const flatter = await weights();
     check(Math.max(...flatter.split(',')) < Math.max(...before.split(',')), `a temperature of 4: ${before}, then ${flatter}`);
-    equal(await page.run(`$('about-normalizer').querySelector('output').textContent`), '4', 'the number beside the slider');
+    equal(await page.run(`$('about-normalizer').querySelector('output').textContent`), '4', 'the number next to the slider');
     await page.run(`document.querySelector('.word').focus()`);
     for (let i = 0; i < 5; ++i) await page.key('ArrowRight');
     check((await page.run(`document.activeElement.getAttribute('aria-label')`)).includes('at -0.9, 0.7'), 'arrow keys move a word');
@@ -195,7 +195,7 @@ async function plays(page) {
     await page.run(`$('matrix').querySelectorAll('tbody tr')[3].click()`);
     equal(await page.run(`document.querySelector('#steps input:checked').value`), '3', 'a row of the matrix chooses its step');
     await page.run(`$('reset').click(), $('steps').querySelectorAll('input')[0].click()`);
-    equal(await weights(), before, 'everything back');
+    equal(await weights(), before, 'all settings restored');
     const themes = [await page.run(`document.documentElement.dataset.theme`), await page.run(`$('theme').click(), document.documentElement.dataset.theme`)];
     equal(themes.join(), 'light,dark', 'the switch');
     await page.run(`$('theme').click(), localStorage.clear()`);
@@ -232,7 +232,7 @@ async function translates(page) {
         equal(await page.run(`JSON.parse(document.documentElement.dataset.words).join(' ')`), translated[i], `caption “${typed}”`);
     }
     check(new Set(translated).size > 8, 'the small model tells captions apart');
-    equal(await page.run(`$('translation').textContent`), translated.at(-1).replace(' .', '.'), 'what is shown');
+    equal(await page.run(`$('translation').textContent`), translated.at(-1).replace(' .', '.'), 'displayed translation');
     const [rows, columns, sums] = await page.run(`{ const rows = [...$('alignment').querySelectorAll('tbody tr')];
         [rows.length, rows[0].querySelectorAll('td').length, rows.map(row => [...row.querySelectorAll('td')].reduce((sum, cell) => sum + Number(cell.dataset.value), 0))]; }`);
     equal(rows, translated.at(-1).split(' ').length, 'a row for each German word');
@@ -251,7 +251,7 @@ async function isEmbedded(page) {
     await page.until(`/^[0-9]+px$/.test(document.querySelector('iframe').style.height) && parseInt(document.querySelector('iframe').style.height) > 500`);
     const {frameTree} = await page.tell('Page.getFrameTree');
     const inside = frameTree.childFrames?.[0]?.frame;
-    check(inside?.url.endsWith('playground.html') && inside.urlFragment === '#dot+sparsemax+weighted_sum' || inside?.url.includes('playground.html?embed'), `what is embedded: ${JSON.stringify(inside?.url)}`);
+    check(inside?.url.endsWith('playground.html') && inside.urlFragment === '#dot+sparsemax+weighted_sum' || inside?.url.includes('playground.html?embed'), `embedded page: ${JSON.stringify(inside?.url)}`);
     quiet(page, 'embedded');
     fs.unlinkSync(path.join(folder, 'embedding.html'));
 }

@@ -38,7 +38,7 @@ async function plays(page, options, where) {
     await page.run(`document.querySelector('.heed-play button').focus()`);
     await page.key('Enter');
     await page.until(`document.querySelector('iframe') && parseInt(document.querySelector('iframe').style.height) > 500`, 60);
-    check(await page.run(`${picture}.offsetHeight > 50 && !document.querySelector('.heed-play button')`), `${where}: the picture stays beside the playground`);
+    check(await page.run(`${picture}.offsetHeight > 50 && !document.querySelector('.heed-play button')`), `${where}: the picture stays next to the playground`);
     const play = await page.inside('playground.html');
     await play.until('document.documentElement.dataset.ready', 60);
     equal(await page.run(overhang), 0, `${where}: wider than the page, with the playground`);
@@ -81,7 +81,7 @@ async function allMechanisms(page) {
         await page.until('document.documentElement.dataset.ready');
         equal(await page.run('location.hash'), `#${products.get(name)}`, `the product of ${name}`);
         equal(await page.run(`$('problem').hidden`), true, `${name}: a problem`);
-        equal(await page.run(`$('note').offsetHeight > 0`), ['abcnn', 'penalties'].includes(name), `${name}: what is to be said of it`);
+        equal(await page.run(`$('note').offsetHeight > 0`), ['abcnn', 'penalties'].includes(name), `${name}: the note`);
         equal(/^Penalties: .*coverage -?[0-9.]+/.test(await page.run(`$('penalties').textContent`)), await page.run(`$('matrix').offsetHeight > 0 && document.querySelector('#bars .bar i:nth-child(2)') === null`), `${name}: penalties where a word has one weight`);
     }
     quiet(page, 'all mechanisms');
@@ -97,7 +97,7 @@ async function equations(page) {
             equal(await page.run(`document.querySelectorAll('.katex-source:not(:has(.katex)), .katex-error').length`), 0, `${where}: not set`);
             equal(await page.run(overhang), 0, `${where}: wider than the page`);
             equal(await page.run(`[...document.querySelectorAll('.equations')].filter(each => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== 'auto').length`), 0, `${where}: cut off`);
-            if (name === 'sparse') check(await page.run(`[1, 2].map(n => n * 300).findIndex(edge => document.querySelector('article img[src*="sparse"]').naturalWidth < edge) + 1`) === columns, `${where}: panels beside each other`);
+            if (name === 'sparse') check(await page.run(`[1, 2].map(n => n * 300).findIndex(edge => document.querySelector('article img[src*="sparse"]').naturalWidth < edge) + 1`) === columns, `${where}: panels side by side`);
             quiet(page, where);
         }
 }

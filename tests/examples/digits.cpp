@@ -27,7 +27,7 @@ TEST_CASE("a picture is a function of its arguments, and its pixels are gray val
     for (const float p : one.pixels) CHECK((p >= 0 && p <= 1));
 }
 
-TEST_CASE("digits lie inside the picture, from left to right; all ten occur")
+TEST_CASE("digits are inside the picture, from left to right; all ten occur")
 {
     std::set<std::uint32_t> seen;
     double leftmost = 96, rightmost = 0;

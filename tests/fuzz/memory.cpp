@@ -24,7 +24,7 @@ std::atomic<std::size_t> now{0}, limit{no_limit};
 {
     if (bytes > no_limit / 2 || now + bytes > limit) {
         const std::size_t had = now, most = limit.exchange(no_limit);
-        fuzz::fail("asks for " + std::to_string(bytes) + " bytes; it has " + std::to_string(had) +
+        fuzz::fail("allocates " + std::to_string(bytes) + " bytes; it has " + std::to_string(had) +
                    " already, and may have " + std::to_string(most));
     }
     void* const memory = alignment == 0

@@ -31,8 +31,8 @@ void run(std::string_view bytes)
     if (!found) return;
     const heed::io::archive written = translator::to_archive(*found);
     const auto again = translator::from_archive(written);
-    require(again.system->copy() == found->system->copy(), "written again it has other numbers");
-    require(translator::to_archive(again).metadata == written.metadata, "written again it says otherwise");
+    require(again.system->copy() == found->system->copy(), "the parameters change in a round trip");
+    require(translator::to_archive(again).metadata == written.metadata, "the metadata changes in a round trip");
 
     const allowance limited(free_of_search + 1024 * bytes.size());
     accepts([&] {

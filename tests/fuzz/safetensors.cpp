@@ -43,7 +43,7 @@ void run(std::string_view bytes)
     archive first = *found;
     by_name(first);
     by_name(again);
-    require(first.tensors == again.tensors && first.metadata == again.metadata, "written again it reads otherwise");
+    require(first.tensors == again.tensors && first.metadata == again.metadata, "the archive changes in a round trip");
 }
 
 std::vector<std::string> seeds()

@@ -80,7 +80,7 @@ void run(std::string_view bytes)
     for (std::size_t shard = 0; shard < found->size(); ++shard) {
         auto pairs = read(path, bytes.size(), 16, [&] { return found->read(shard); });
         if (!pairs) return;
-        require(pairs->size() == found->size_of(shard).pairs, "a shard of another size");
+        require(pairs->size() == found->size_of(shard).pairs, "wrong shard size");
         all.push_back(std::move(*pairs));
         sizes.push_back(found->size_of(shard));
     }
@@ -93,7 +93,7 @@ void run(std::string_view bytes)
             writer.add(shard, all[shard].source[i], all[shard].target[i]);
     writer.commit();
     const text::pair_shards again(copy);
-    require(again.hash() == found->hash() && again.pairs() == found->pairs(), "written again it reads otherwise");
+    require(again.hash() == found->hash() && again.pairs() == found->pairs(), "the shards change in a round trip");
 }
 
 /// Changes the file and usually updates its hashes.

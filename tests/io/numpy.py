@@ -21,7 +21,7 @@ except ImportError:
 
 
 def arrays():
-    """What tests/io/npy.cpp expects, by name."""
+    """The arrays that tests/io/npy.cpp expects, by name."""
     counting = numpy.arange(24).reshape(2, 3, 4)
     result = {}
     for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"):

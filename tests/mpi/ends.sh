@@ -14,7 +14,7 @@ check()
     output=$(timeout -k 5 60 bash "$here/run.sh" "$mpirun" 3 "$program" --end "$how" 2>&1)
     status=$?
     if ((status == 0 || status == 124 || SECONDS - start > 10)) || [[ ! $output =~ $text ]]; then
-        printf '%s: status %d after %d s, should say "%s":\n%s\n' "$how" "$status" "$((SECONDS - start))" "$text" "$output"
+        printf '%s: status %d after %d s, should print "%s":\n%s\n' "$how" "$status" "$((SECONDS - start))" "$text" "$output"
         failed=1
     fi
 }

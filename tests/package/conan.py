@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """conan.py SOURCE SCRATCH VERSION COMPILER FLAG...: packaging/conan, without Conan.
 
-The recipe runs with stand-ins for what it imports, which copy files as Conan does, with each of its options; its
-test_package is compiled with what package_info says. `conan create`, with Conan, tests the rest; docs/start/packages.md.
+The recipe runs with each of its options, and with stand-ins for its imports, which copy files as Conan does. Its
+test_package is compiled with the settings of package_info. `conan create` tests the rest, see docs/start/packages.md.
 """
 
 import fnmatch
@@ -21,7 +21,7 @@ recipe = os.path.join(source, "packaging", "conan", "conanfile.py")
 
 
 class ConanFile:
-    """What Conan gives a recipe before it calls it."""
+    """The attributes that Conan sets before it calls a recipe."""
 
 
 def copy(conanfile, pattern, src, dst, keep_path=True):

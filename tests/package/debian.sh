@@ -55,7 +55,7 @@ cmake --build "$scratch/use" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")
 
 export PKG_CONFIG_PATH=$root/usr/share/pkgconfig
 pkg-config --validate heed || fail "heed.pc is not valid for pkg-config"
-[[ $(pkg-config --modversion heed) == "$version" ]] || fail "heed.pc says $(pkg-config --modversion heed)"
+[[ $(pkg-config --modversion heed) == "$version" ]] || fail "heed.pc has version $(pkg-config --modversion heed)"
 # shellcheck disable=SC2046  # flags are words
 "$compiler" "$here/consumer/pkg_config.cpp" $(pkg-config --cflags --libs heed) -o "$scratch/program"
 "$scratch/program" || fail "the program built with pkg-config's flags"

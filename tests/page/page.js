@@ -48,7 +48,7 @@ try {
     enter(target('additive')[2]);
     check(shade(source('additive')[2]) > 0.8, 'dog is shaded for Hund');
     check(shade(source('additive')[7]) < 0.1, 'grass is not');
-    check(readout('additive').startsWith('Hund ← dog 0.'), `what is said of Hund: ${readout('additive')}`);
+    check(readout('additive').startsWith('Hund ← dog 0.'), `readout of Hund: ${readout('additive')}`);
     check(shade(source('fine-grained')[2]) > 0.3, 'the other system shows the same word');
     equal(readout('Gold alignment'), 'Hund ← dog sure', 'gold');
     check(target('additive')[2].classList.contains('chosen'), 'Hund is marked');
@@ -61,7 +61,7 @@ try {
     // A source word shades the target words.
     enter(source('additive')[1]);
     check(shade(target('additive')[1]) > 0.8 && shade(source('additive')[1]) === 0, 'small shades kleiner');
-    check(readout('additive').startsWith('small → kleiner'), 'and says so');
+    check(readout('additive').startsWith('small → kleiner'), 'the readout of a source word');
     leave(source('additive')[1]);
 
     // A click pins a word; Escape, or another click, unpins it.
@@ -79,14 +79,14 @@ try {
     key(document.activeElement, 'ArrowRight');
     key(document.activeElement, 'ArrowRight');
     equal(document.activeElement, target('additive')[2], 'the third word has the focus');
-    check(shade(source('additive')[2]) > 0.8, 'and shows what it attended to');
+    check(shade(source('additive')[2]) > 0.8, 'and shades the words it attended to');
     equal(all('.words').filter(row => all('[tabindex="0"]', row).length !== 1).length, 0, 'one tab stop a row');
     await moment(400);
-    check($('status').textContent.startsWith('Hund ← dog'), 'the live region says it');
+    check($('status').textContent.startsWith('Hund ← dog'), 'the live region announces it');
     key(document.activeElement, 'End');
     equal(document.activeElement.textContent, '.', 'End');
     key(document.activeElement, 'ArrowRight');
-    equal(document.activeElement.textContent, '.', 'there is nothing after the end');
+    equal(document.activeElement.textContent, '.', 'the focus stays at the end');
     key(document.activeElement, 'Home');
     equal(document.activeElement.textContent, 'Ein', 'Home');
     document.activeElement.blur();
@@ -105,7 +105,7 @@ try {
     // The three views, with weights computed manually.
     go(6);
     equal(where(), 'Sentence 6 of 17', 'arrow keys in the list');
-    equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list says which is chosen');
+    equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list marks the selected sentence');
     equal(all('[aria-selected=true]').length, 1, 'one is selected');
     enter(target('fine-grained')[0]);
     equal(readout('fine-grained'), 'x ← a 0.55 b 0.45', 'mean over dimensions');
@@ -121,7 +121,7 @@ try {
     const first = ink('fine-grained');
     slide('fine-grained', 2);
     check(ink('fine-grained') !== first, 'the slider changes the matrix');
-    equal(card('fine-grained').querySelector('output').textContent, 'dimension 2 of 2', 'the slider says where it is');
+    equal(card('fine-grained').querySelector('output').textContent, 'dimension 2 of 2', 'the slider shows its position');
     enter(target('fine-grained')[0]);
     equal(readout('fine-grained'), 'x ← b 0.80 a 0.20', 'the second dimension');
     equal(shade(source('fine-grained')[1]), 0.8, 'its shade');
@@ -166,7 +166,7 @@ try {
     check(source('fine-grained').every(button => shade(button) === 0), 'other words: nothing to compare');
     leave(target('additive')[0]);
     all('#systems button')[1].click();
-    equal(cards().length, 1, 'a system put aside');
+    equal(cards().length, 1, 'a hidden system');
     all('#systems button')[1].click();
     equal(cards().length, 2, 'and back');
 
@@ -204,7 +204,7 @@ try {
     key(document.body, '?');
     check(!keysShown(), 'and hides them');
     $('filter').dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}));
-    check(!keysShown(), 'but not where one writes');
+    check(!keysShown(), 'but not in a text field');
 
     // Column labels do not overlap at any length and stay readable. All matrices of a sentence have the same cell size
     // and use the available space.
@@ -226,7 +226,7 @@ try {
             check(size >= 11, `${title}: letters of ${size}`);
             const rows = all('button', all('.words', each)[1]).length, first = all('button', all('.words', drawn[0])[1]).length;
             check(Math.abs(boxes[n].width - boxes[0].width) < 0.1 &&
-                Math.abs((boxes[n].height + 2) / rows - (boxes[0].height + 2) / first) < 0.1, `${title}: another cell than beside it`);
+                Math.abs((boxes[n].height + 2) / rows - (boxes[0].height + 2) / first) < 0.1, `${title}: the cell size differs from its neighbor`);
             const matrix = each.querySelector('.matrix'), [names, field] = all('svg', matrix);
             const edge = names.getBoundingClientRect().left;
             check(all('text', names).every(text => text.getBoundingClientRect().left >= edge), `${title}: a target word is cut off`);
@@ -275,7 +275,7 @@ try {
     equal(document.activeElement, source('additive')[1], 'left is onwards');
     document.activeElement.blur();
     check(all('svg text[direction=rtl]', card('additive')).length === 4, 'labels from right to left');
-    equal(all('img, main script').length, 0, 'no markup out of words');
+    equal(all('img, main script').length, 0, 'words create no markup');
     go(4);
     check(readout('additive') === 'No attention weights.' && readout('fine-grained') === 'No translation.', 'nothing to show');
     equal(all('.role').map(role => role.textContent).join(), 'Source,Translation,Source,Translation', 'an empty reference is not shown');

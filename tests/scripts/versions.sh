@@ -18,7 +18,7 @@ refused()
     local text=$1 said
     shift
     if said=$(bash "$script" "$@" 2>&1) || [[ $said != *"$text"* ]]; then
-        printf 'versions.sh %s should say:\n    %s\nIt says:\n%s\n' "$*" "$text" "$said"
+        printf 'versions.sh %s should print:\n    %s\nIt printed:\n%s\n' "$*" "$text" "$said"
         exit 1
     fi
 }

@@ -118,7 +118,7 @@ TEST_CASE("an encoded source of another batch, or one already searched, is rejec
     const std::string of_one = ": 1 sentence, but the model is at work on 2 rows; ";
     try {
         greedy<double>(*at_work, one.real);
-        FAIL("was not refused");
+        FAIL("was not rejected");
     } catch (const error& refusal) {
         CHECK(std::string(refusal.what()).starts_with("greedy" + of_one));
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether heed and PyTorch load each other's weights and then compute the same: the test seq2seq.torch.torch runs this.
+"""Whether heed and PyTorch load each other's weights and then give the same results: the test seq2seq.torch.torch runs this.
 
     python3 torch.py build/dev/tests/seq2seq_torch
 
@@ -69,7 +69,7 @@ class Tagger(nn.Module):
 
 
 def cases():
-    """Name, module, inputs, and how it is called."""
+    """Name, module, inputs, and a function that calls the module."""
     D, n, F, B, T, S = 4, 2, 5, 2, 4, 3
     draw = functools.partial(torch.randn, dtype=torch.float64)
     steps, x, y = draw(T, B, 3), draw(B, T, D), draw(B, S, D)

@@ -290,9 +290,9 @@ contradicts 'name a file' "$evaluate" align --json --symmetrize union --output -
 no_temporaries
 
 "$evaluate" lengths --bounds 5 --picture picture.svg --reference test.de system.de >output || fail "a picture"
-grep -q '>words of the reference (sentences)<' picture.svg || fail "the picture does not say whose words"
+grep -q '>words of the reference (sentences)<' picture.svg || fail "the picture does not name the side of the words"
 "$evaluate" lengths --bounds 5 --picture picture.svg --source test.en --reference test.de system.de >output || fail "a picture"
-grep -q '>words of the source (sentences)<' picture.svg || fail "the picture does not say whose words"
+grep -q '>words of the source (sentences)<' picture.svg || fail "the picture does not name the side of the words"
 refused 'would overwrite' "$evaluate" lengths --picture test.de --reference test.de system.de
 contradicts 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
 prints '"shortest": 10,' repetition --json --shortest 010 system.de

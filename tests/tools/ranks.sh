@@ -52,7 +52,7 @@ same_numbers()
 {
     paste <(numbers "$1") <(numbers "$2") |
         awk 'NF != 2 { bad = 1 } { d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d; ++n }
-             END { if (bad || n == 0 || !(most < 1e-5)) { print "greatest difference", most, "of", n; exit 1 } }'
+             END { if (bad || n == 0 || !(most < 1e-5)) { print "maximum difference", most, "of", n; exit 1 } }'
 }
 # same_course ONE OTHER: two logs are equal, except for times and speeds; losses to 1e-5.
 same_course()

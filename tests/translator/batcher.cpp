@@ -200,7 +200,7 @@ TEST_CASE("A full queue suggests when to retry")
     std::vector<std::shared_ptr<batcher::request>> all;
     try {
         for (int i = 0; i < 6; ++i) all.push_back(at.submit({{"b", 1}}, 0, ever));
-        FAIL("the queue took more than it may");
+        FAIL("the queue accepted more than its limit");
     } catch (const heed::translator::queue_full& full) {
         CHECK(full.retry_after >= 4 * 0.05);
         CHECK(full.retry_after < 60);

@@ -35,7 +35,7 @@ TEST_CASE("insertions, deletions and replacements count")
     CHECK(ter(edits("x y z", "a")) == 300.0);
 }
 
-TEST_CASE("a phrase in the wrong place costs one, whatever its length")
+TEST_CASE("a misplaced phrase costs one edit for any length")
 {
     const ter_counts one = edits("d e f g h a b c", "a b c d e f g h");  // a test of sacrebleu: 1/8
     CHECK(one.edits == 1);
