@@ -45,7 +45,7 @@ TEST_CASE("forced decoding has the loss of training, word by word, and its weigh
                          "force: 1 translation of 4 sentences; give one of each", error);
 }
 
-TEST_CASE("links have the source word with the maximum weight, and skip end words")
+TEST_CASE("a link goes to the source word with the maximum weight; the end word counts as unaligned")
 {
     // Two source words and the end word; three target words and the end word.
     const std::vector<std::vector<double>> weights{{0.6, 0.3, 0.1}, {0.1, 0.4, 0.5}, {0.4, 0.4, 0.2}, {0.9, 0.1, 0.0}};

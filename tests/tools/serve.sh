@@ -210,7 +210,7 @@ stop
 grep -q POST log && fail "--quiet prints messages"
 model=model.safetensors
 
-# Limits: a full queue, a timeout. One line takes long here: its beam is wide and has no end. A sanitizer makes it slow.
+# Limits: a full queue, a timeout. One line takes long here: its beam is wide and never ends early. A sanitizer makes it slow.
 wide=64 wider=1000 medium=32 warm=2000 attacks=10000
 if sanitized; then wide=8 wider=30 medium=4 warm=360 attacks=1800; fi
 start --queue 100 --quiet --timeout 0.001 --max-beam 1024 --max-work 10000000

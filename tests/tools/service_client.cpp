@@ -249,7 +249,7 @@ int bombard(std::size_t count, const std::string& line, std::size_t clients)
     for (std::thread& each : threads) each.join();
     std::fprintf(
         stderr,
-        "%zu hostile requests in %.1f s: %zu accepted, %zu without a connection; meanwhile %zu good ones answered,  "
+        "%zu hostile requests in %.1f s: %zu accepted, %zu without a connection; meanwhile %zu good ones answered, "
         "the slowest in %.2f s, and %zu not, where %s was expected%s\n",
         count, std::chrono::duration<double>(clock_type::now() - start).count(), accepted.load(), lost.load(),
         answered.load(), slowest, wrong.load(), expected.body.c_str(), others.c_str());

@@ -261,7 +261,7 @@ TEST_CASE("subword weights are summed per source word and averaged per target wo
 
 namespace {
 
-/// An untrained luong model with reversed sources, whose attention is set manually: its states are positive, so that a
+/// An untrained luong model with reversed sources, which always attends to `position`: its states are positive, so that a
 /// single number determines where location and local-p attention attend.
 translator::translator_file backwards(const std::string& attention, std::size_t layers, bool feeding,
                                       std::size_t position)
@@ -367,7 +367,7 @@ TEST_CASE("reversed sources: layers, last states and weights equal those of reve
     }
 }
 
-TEST_CASE("reversed text in a file of an earlier heed is rejected, and so are bidirectional systems")
+TEST_CASE("--reverse-source: files of earlier versions, invalid values and unsupported systems are rejected")
 {
     translator::translator_file file = backwards("general", 1, false, 0);
     heed::io::archive archive = translator::to_archive(file);
@@ -463,7 +463,7 @@ TEST_CASE("invalid text, conflicting options and files that are not models are r
     CHECK(unknown.source_words == sentence{"a", "xyzzy"});
 }
 
-TEST_CASE("the weights of a long translation include its end")
+TEST_CASE("a watch callback sees the progress of a translation and can stop it")
 {
     const trained_translator model = load(stored("watched.safetensors", "rnnsearch"));
     std::vector<std::size_t> seen;

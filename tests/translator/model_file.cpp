@@ -152,7 +152,7 @@ TEST_CASE("false sizes are rejected before allocation, for every system")
     }
 }
 
-TEST_CASE("layers are not counted by the last one alone")
+TEST_CASE("the last layer's number alone does not determine the number of layers")
 {
     for (const std::string system : {"luong", "convs2s", "transformer"}) {
         CAPTURE(system);

@@ -101,7 +101,7 @@ TEST_CASE("random links equal the pseudocode")
     }
 }
 
-TEST_CASE("growing continues from added links, forwards and backwards")
+TEST_CASE("growing continues from added links, forward and backward")
 {
     const std::string far = "0-3 1-2 2-1 3-0 4-0 5-0";
     CHECK(combined(far, "3-0", "grow-diag") == far);
