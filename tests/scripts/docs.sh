@@ -24,13 +24,13 @@ cat >include/heed/names.hpp <<'END'
 
 namespace heed {
 
-/// What this is.
+/// A documented type.
 template <class T>
 struct documented {
     T x;  // [B,T]
     T y;
     void bare_member(int size) const { x = size; }
-    int told() const { return y; }  // how many
+    int told() const { return y; }  // the count
     auto prepare(const T& hook) const { return hook; }
     bool operator==(const documented&) const;
 };
@@ -125,7 +125,7 @@ cat >step.cpp <<'END'
 
 /// A docstring stays code.
 void f();
-// So does what stands above code.
+// So does a comment above code.
 int main()
 {
     // and this

@@ -34,7 +34,7 @@ find . -type f \( -name '*.cpp' -o -name '*.hpp' \) ! -path './releases/*' ! -pa
     { text = text $0 "\n" }
     END {
         judge()
-        if (uses < 100) { print "tolerances.sh: hardly a comparison was found; the test tests nothing"; wrong = 1 }
+        if (uses < 100) { print "tolerances.sh: almost no comparisons were found; the test is ineffective"; wrong = 1 }
         print uses " comparisons state their tolerance"
         exit wrong
     }'

@@ -39,7 +39,7 @@ find include src examples tests bench tools -type f \( -name '*.cpp' -o -name '*
     }
     END {
         judge()
-        if (found < 100) { print "visits_in_order.sh: hardly a visit was found; the test tests nothing"; wrong = 1 }
+        if (found < 100) { print "visits_in_order.sh: almost no visits were found; the test is ineffective"; wrong = 1 }
         print found " visits"
         exit wrong
     }'

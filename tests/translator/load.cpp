@@ -261,8 +261,8 @@ TEST_CASE("subword weights are summed per source word and averaged per target wo
 
 namespace {
 
-/// An untrained luong model with reversed sources, which always attends to `position`: its states are positive, so that a
-/// single number determines where location and local-p attention attend.
+/// An untrained luong model with reversed sources, which always attends to `position`: its states are positive, so that
+/// a single number determines where location and local-p attention attend.
 translator::translator_file backwards(const std::string& attention, std::size_t layers, bool feeding,
                                       std::size_t position)
 {
