@@ -105,7 +105,7 @@ END
 echo '<p id="there"></p><a href="../index.html">4</a>' >pages/sub/a.html
 touch pages/p.svg
 python3 "$site/links.py" pages >out || fail "valid links are rejected"
-grep -q '^4 links inside the site are valid, 1 are external' out || fail "links are counted wrong: $(cat out)"
+grep -q '^4 links inside the site are valid, 1 are external' out || fail "links are counted incorrectly: $(cat out)"
 grep -q '^https://example.org/ ' pages/external-links.txt || fail "an external link is not listed"
 echo '<a href="../none.html">5</a><a href="../index.html#none">6</a><img src="none.svg">' >>pages/sub/a.html
 if python3 "$site/links.py" pages >out 2>found; then fail "broken links pass"; fi
