@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P architecture.cmake: the order of the rooms, which are the folders of include/heed, and the walls
-# between the products. A header includes what stands in its own room or above it in this list; no includes form a circle.
+# cmake -DSOURCE_DIR=... -P architecture.cmake checks the order of the rooms (the folders of include/heed) and the
+# boundaries between the products. A header includes only headers of its own room or of one above it in this list; there
+# are no cyclic includes.
 
 cmake_policy(VERSION 3.22)
 
 set(rooms core simd gemm kernels kernels/tiles ops ad masks policy nn score normalize combine penalty attention attention/execute heads pairs io train
     papers seq2seq seq2seq/systems verify)
-# Of the library, a product includes these rooms; and these other products.
+# The rooms of the library and the other products that each product may include.
 set(heed_kit_rooms core simd io)
 set(heed_kit_products)
 set(heed_mpi_rooms ${rooms})
@@ -23,7 +24,8 @@ macro(fault text)
   math(EXPR faults "${faults} + 1")
 endmacro()
 
-# heed_room(<header> <product variable> <room variable>): heed/attention.hpp is a part of attention/execute; version.hpp, of core.
+# heed_room(<header> <product variable> <room variable>): heed/attention.hpp belongs to attention/execute, version.hpp
+# to core.
 function(heed_room header product room)
   string(REGEX MATCH "^[^/]+" of "${header}")
   get_filename_component(folder "${header}" DIRECTORY)
@@ -32,7 +34,7 @@ function(heed_room header product room)
   elseif(header STREQUAL "heed/version.hpp")
     set(folder heed/core)
   endif()
-  string(REGEX MATCH "^${of}/(.*)$" ignored "${folder}")  # REPLACE would take every part
+  string(REGEX MATCH "^${of}/(.*)$" ignored "${folder}")  # REPLACE would replace every match
   set(folder "${CMAKE_MATCH_1}")
   set(${product} ${of} PARENT_SCOPE)
   set(${room} "${folder}" PARENT_SCOPE)
@@ -44,7 +46,7 @@ foreach(header IN LISTS headers)
   heed_room(${header} product room)
   list(FIND rooms "${room}" rank)
   if(product STREQUAL "heed" AND rank EQUAL -1 AND NOT header IN_LIST doors)
-    fault("include/${header}: no room of this name is in the list of tests/architecture.cmake")
+    fault("include/${header}: its room is not in the list of tests/architecture.cmake")
   endif()
   file(STRINGS "${SOURCE_DIR}/include/${header}" lines REGEX "^ *# *include *<heed[a-z_]*/[^>]*\\.hpp>")
   set(includes_of_${header} "")
@@ -59,7 +61,7 @@ foreach(header IN LISTS headers)
     list(FIND rooms "${its_room}" its_rank)
     if(included IN_LIST doors)
       if(NOT header IN_LIST doors)
-        fault("include/${header} includes <${included}>, which is for users alone: include the headers that declare what you use")
+        fault("include/${header} includes <${included}>, which is only for users: include the headers that declare the names you use")
       endif()
     elseif(product STREQUAL its_product)
       if(product STREQUAL "heed" AND NOT header IN_LIST doors AND its_rank GREATER rank)
@@ -67,16 +69,16 @@ foreach(header IN LISTS headers)
       endif()
     elseif(product STREQUAL "heed" OR (its_product STREQUAL "heed" AND NOT its_room IN_LIST ${product}_rooms)
            OR (NOT its_product STREQUAL "heed" AND NOT its_product IN_LIST ${product}_products))
-      fault("include/${header} includes <${included}>, across a wall: ${product} must not depend on ${its_product}/${its_room}")
+      fault("include/${header} includes <${included}>, across a product boundary: ${product} must not depend on ${its_product}/${its_room}")
     endif()
   endforeach()
 endforeach()
 if(arrows LESS 1000)
-  fault("only ${arrows} includes were found; the test tests nothing")
+  fault("only ${arrows} includes were found; the test is ineffective")
 endif()
 
-# Every name is in the inline namespace of the target (core/target.hpp), but those of heed::for_all_targets, the errors, and the
-# names of heed::translator, which is compiled once.
+# Every name is in the inline namespace of the target (core/target.hpp), except for those of heed::for_all_targets, the
+# errors, and the names of heed::translator, which is compiled once.
 set(in_targets 0)
 foreach(header IN LISTS headers)
   file(STRINGS "${SOURCE_DIR}/include/${header}" lines REGEX "^namespace heed")
@@ -90,10 +92,10 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 if(in_targets LESS 300)
-  fault("only ${in_targets} namespaces of targets were found; the test tests nothing")
+  fault("only ${in_targets} namespaces of targets were found; the test is ineffective")
 endif()
 
-# Circles: take out headers that include none of the remaining ones, until there is no such header.
+# Cycles: repeatedly remove headers that include none of the remaining headers.
 set(left ${headers})
 set(taken yes)
 while(taken)
@@ -109,7 +111,7 @@ while(taken)
   endforeach()
   list(REMOVE_ITEM left ${taken} "")
 endwhile()
-# Headers that only lead into a circle are no part of it.
+# Headers that lead into a cycle are not part of it.
 set(taken yes)
 while(taken)
   set(included)
@@ -124,10 +126,10 @@ foreach(header IN LISTS left)
   set(inside ${includes_of_${header}})
   list(FILTER inside INCLUDE REGEX ".")
   list(JOIN inside "> and <" inside)
-  fault("include/${header} is in a circle of includes: it includes <${inside}>")
+  fault("include/${header} is in a cycle of includes: it includes <${inside}>")
 endforeach()
 
 list(LENGTH headers count)
 if(NOT faults)
-  message(STATUS "${count} headers, ${arrows} includes: none goes up or through a wall, and none forms a circle")
+  message(STATUS "${count} headers, ${arrows} includes: the order of rooms and the product boundaries are respected, without cycles")
 endif()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# heed::compiled: the kernels' tests, compiled for any x86-64, with the kernels of each target.
+# heed::compiled: the kernel tests, compiled for generic x86-64, with the kernels of each target.
 
 get_target_property(type heed_compiled TYPE)
 if(type STREQUAL "INTERFACE_LIBRARY")
@@ -23,7 +23,7 @@ function(heed_compiled_program name)
     check_cxx_source_runs("int main() { return ${compiled_${target}} ? 0 : 1; }" HEED_RUNS_COMPILED_${target})
     set(test "${HEED_TEST_PREFIX}${name}.${target}")
     if(HEED_RUNS_COMPILED_${target})
-      # One test compares bits with those of the file's own instructions.
+      # One test compares bits with those of the instructions that its own file is compiled for.
       add_test(NAME "${test}" COMMAND ${name} "--test-case-exclude=values that are some registers wide*")
       set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit FAIL_REGULAR_EXPRESSION "test cases: +0 "
                                                 ENVIRONMENT "OPENBLAS_NUM_THREADS=1;HEED_COMPILED_TARGET=${target}")
@@ -39,7 +39,7 @@ heed_compiled_program(compiled_kernels gemm/int8_panels gemm/panels gemm/weight_
                       kernels/sparse kernels/top_k_words kernels/weighted_sum)
 heed_compiled_program(compiled_operations ops/broadcast ops/elementwise ops/tiles)
 
-# As a shared library, the program is small.
+# With a shared library the program is small.
 get_target_property(objects heed_compiled HEED_OBJECTS)
 set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(heed_compiled_shared SHARED "${PROJECT_SOURCE_DIR}/src/compiled/dispatch.cpp" ${objects})

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles each of HEADERS alone, in SCRATCH, as C++17, without exceptions, and as another compiler would see it. It must
-# be refused in a few lines, and the first error must say what heed needs. The only include directory is heed's:
-# dependencies are included later.
+# Compiles each of HEADERS alone, in SCRATCH, as C++17, without exceptions, and with an unsupported compiler version.
+# The compiler must reject it in a few lines, and the first error must state heed's requirement. The only include
+# directory is heed's: dependencies are included later.
 
 cmake_minimum_required(VERSION 3.22)
 
-set(ENV{LC_ALL} C)  # messages in English, whatever the locale
+set(ENV{LC_ALL} C)  # messages in English for any locale
 set(source "${SCRATCH}/cxx17.cpp")
 if(NOT HEADERS)
-  message(FATAL_ERROR "there are no headers")
+  message(FATAL_ERROR "HEADERS is empty")
 endif()
 
-# Compiles a header with these flags: heed must say `expected`.
+# Compiles a header with these flags: heed must report `expected`.
 function(refused header expected)
   file(WRITE "${source}" "#include <${header}>\n")
   execute_process(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Sourced by tests that need a browser: `browser` is CHROMIUM, or the first one that is installed, or empty.
+# Sourced by tests that need a browser: sets `browser` to CHROMIUM, or to the first browser that is installed, or to "".
 
 browser=
 for candidate in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do

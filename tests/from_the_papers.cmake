@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P from_the_papers.cmake: what docs/learn/from_the_papers.md links exists. Each `a::name` is declared
-# in the header that it links; each decision is a section; each header of include/heed/papers is linked, and each has a
-# twin in PyTorch.
+# cmake -DSOURCE_DIR=... -P from_the_papers.cmake: the links of docs/learn/from_the_papers.md are valid. Each `a::name`
+# is declared in the header that it links; each decision is a section; each header of include/heed/papers is linked and
+# has a twin in PyTorch.
 
 cmake_policy(VERSION 3.22)
 set(faults 0)
@@ -12,9 +12,9 @@ macro(fault text)
 endmacro()
 
 file(READ "${SOURCE_DIR}/docs/learn/from_the_papers.md" page)
-string(REGEX REPLACE "[][;]" " " page "${page}")  # these mean something in lists
+string(REGEX REPLACE "[][;]" " " page "${page}")  # these are special characters in lists
 
-# Links to headers: the name is there, outside of comments.
+# Links to headers: the header contains the name, outside of comments.
 string(REGEX MATCHALL "`[a-z0-9_:]+` ?\\(\\.\\./\\.\\./include/heed/[a-z0-9_/]+\\.hpp" links "${page}")
 list(REMOVE_DUPLICATES links)
 list(LENGTH links count)
@@ -35,16 +35,16 @@ foreach(link IN LISTS links)
   string(REPLACE "inline HEED_TARGET::" "" text "${text}")
   string(REGEX REPLACE "^.*::" "" last "${name}")
   if(NOT text MATCHES "(struct|class|auto|using|constexpr [a-z_:]+) ${last}[^a-z0-9_]")
-    fault("${header} does not declare ${last}, as `${name}` says")
+    fault("${header} does not declare ${last}, as `${name}` claims")
   endif()
   string(REGEX REPLACE "::[a-z0-9_]+$" "" spaces "${name}")
   string(REGEX REPLACE "^.*::" "" space "${spaces}")
   if(NOT spaces STREQUAL name AND NOT text MATCHES "namespace ([a-z0-9_]+::)*${space} {")
-    fault("${header} has no namespace ${space}, as `${name}` says")
+    fault("${header} has no namespace ${space}, as `${name}` claims")
   endif()
 endforeach()
 
-# Links to decisions: a heading in lower case, with hyphens for blanks and without other signs.
+# Links to decisions: a heading in lower case, with hyphens for blanks and without other punctuation.
 file(STRINGS "${SOURCE_DIR}/docs/explanation/decisions.md" headings REGEX "^##+ ")
 set(anchors "")
 foreach(heading IN LISTS headings)

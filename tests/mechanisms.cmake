@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P mechanisms.cmake: docs/mechanisms is complete and correct. Each page's snippet is its
-# section of examples/gallery.cpp, which is compiled and run; each page is in the index; each picture, header and preset
-# that is named exists; and no score, normalizer, combiner, penalty or picture is missing.
+# cmake -DSOURCE_DIR=... -P mechanisms.cmake: docs/mechanisms is complete and correct. The snippet of each page is its
+# section of examples/gallery.cpp, which is compiled and run; each page is in the index; the named pictures, headers and
+# presets exist; and no score, normalizer, combiner, penalty or picture is missing.
 
 set(docs "${SOURCE_DIR}/docs/mechanisms")
 set(pictures "${SOURCE_DIR}/docs/pictures/mechanisms")
@@ -68,8 +68,8 @@ foreach(page IN LISTS pages)
   math(EXPR snippets "${snippets} + ${of_page}")
 endforeach()
 
-# All that is named exists. (Only paths and names go into lists: a bracket in a list element would swallow what
-# follows.)
+# All names refer to existing files and presets. (Only paths and names are added to lists: a bracket in a list element
+# would swallow the rest.)
 string(REGEX MATCHALL "pictures/mechanisms/[a-z-]+\\.svg" named "${all}${index}")
 foreach(picture IN LISTS named)
   if(NOT EXISTS "${SOURCE_DIR}/docs/${picture}")
@@ -82,7 +82,7 @@ foreach(header IN LISTS named)
     fault("a page links ${header}, which does not exist")
   endif()
 endforeach()
-# A paper's text: the part of its family's header, and its systems.
+# The text about a paper: its part of the family's header, and its systems.
 file(GLOB headers "${SOURCE_DIR}/include/heed/papers/*.hpp" "${SOURCE_DIR}/include/heed/seq2seq/systems/*.hpp")
 foreach(header IN LISTS headers)
   file(READ "${header}" text)
@@ -106,7 +106,7 @@ foreach(preset IN LISTS named in_index)
   endif()
 endforeach()
 
-# All that exists is named.
+# All existing files are named.
 foreach(folder IN ITEMS score normalize combine penalty)
   file(GLOB headers RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/include/heed/${folder}/*.hpp")
   if(NOT headers)

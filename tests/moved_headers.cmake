@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# After the command in CHANGELOG.md that updates the includes of 0.1.0, and scripts/update_names.sh, each of these headers
-# of 0.1.0 and 0.2.0 exists.
+# Each of these headers of 0.1.0 and 0.2.0 exists after the command in CHANGELOG.md that updates the includes of 0.1.0
+# and scripts/update_names.sh.
 
 cmake_minimum_required(VERSION 3.22)
 

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Nothing: this file only has the headers precompiled, see CMakeLists.txt.
+// Empty: this file only precompiles the headers, see CMakeLists.txt.

@@ -7,7 +7,7 @@
 #include <support/scores.hpp>
 
 /// Operations and mechanisms that many tests instantiate. clang++ compiles them once, with the precompiled headers, and
-/// tests link that code in place of compiling their own: see CMakeLists.txt. No test calls these functions.
+/// tests link that code instead of compiling it again: see CMakeLists.txt. No test calls these functions.
 namespace support {
 
 inline void instantiate_common_operations()

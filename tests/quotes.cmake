@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cmake -DSOURCE_DIR=... -DPAGE=docs/... -DPROGRAM=... [-DNOTHING_ELSE=ON] -P quotes.cmake: the page quotes all sections
-# of the program (and no other code); all of its links exist. PAGE may be several pages, separated by commas: each section
-# is in one of them.
+# of the program (with NOTHING_ELSE no other code), and its links are valid. PAGE may be several pages, separated by
+# commas: each section is in one page.
 
 file(READ "${SOURCE_DIR}/${PROGRAM}" program)
 string(REPLACE "," ";" pages "${PAGE}")
@@ -29,7 +29,7 @@ foreach(section IN LISTS sections)
     endif()
   endforeach()
   if(NOT found)
-    message(SEND_ERROR "${PAGE} does not quote this of ${PROGRAM}, ${section}:\n${quoted}")
+    message(SEND_ERROR "${PAGE} does not quote section ${section} of ${PROGRAM}:\n${quoted}")
   endif()
 endforeach()
 list(LENGTH sections count)
@@ -40,7 +40,7 @@ if(count EQUAL 0 OR (NOTHING_ELSE AND NOT quoted EQUAL count))
 endif()
 
 list(GET pages 0 first)
-get_filename_component(folder "${first}" DIRECTORY)  # the pages are in one folder
+get_filename_component(folder "${first}" DIRECTORY)  # all pages are in one folder
 string(REGEX MATCHALL "(\\.\\./)+(include|examples|docs|pictures)/[a-z0-9_/]+\\.[a-z]+" links "${page}")
 foreach(link IN LISTS links)
   if(NOT EXISTS "${SOURCE_DIR}/${folder}/${link}")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P readme.cmake: the code in README.md is that of programs that are compiled and run:
-# examples/snippet.cpp and examples/start/main.cpp; in include/heed_translator/README.md, that of tests/translator/load.cpp.
-# And the pages and the examples do not teach a mistake that docs/how_to/what_goes_wrong.md warns of.
+# cmake -DSOURCE_DIR=... -P readme.cmake: the code in README.md is quoted from programs that are compiled and run:
+# examples/snippet.cpp and examples/start/main.cpp; in include/heed_translator/README.md, from
+# tests/translator/load.cpp. Pages and examples do not contain a mistake that docs/how_to/what_goes_wrong.md warns
+# about.
 
-# heed_quoted(<page> <program> <end>...): the page has each part of the program between clang-format's marks, and the end
-# of the part behind it.
+# heed_quoted(<page> <program> <end>...): the page contains each part of the program between clang-format's marks,
+# followed by its end.
 function(heed_quoted page program)
   file(READ "${SOURCE_DIR}/${page}" readme)
   file(READ "${SOURCE_DIR}/${program}" text)
@@ -13,7 +14,7 @@ function(heed_quoted page program)
     string(FIND "${text}" "// clang-format off\n" begin)
     string(FIND "${text}" "// clang-format on" last)
     if(begin EQUAL -1 OR last LESS begin)
-      message(FATAL_ERROR "${program}: the marks around the quoted lines are gone")
+      message(FATAL_ERROR "${program}: the marks around the quoted lines are missing")
     endif()
     math(EXPR begin "${begin} + 20")
     math(EXPR length "${last} - ${begin}")
@@ -22,7 +23,7 @@ function(heed_quoted page program)
     string(REPLACE "\n    " "\n" quoted "\n${quoted}")
     string(FIND "${readme}" "${quoted}${end}" position)
     if(position EQUAL -1)
-      message(FATAL_ERROR "${page} no longer quotes ${program}. These lines are not in it:\n${quoted}")
+      message(FATAL_ERROR "${page} no longer quotes ${program}. These lines are missing:\n${quoted}")
     endif()
     math(EXPR last "${last} + 10")
     string(SUBSTRING "${text}" ${last} -1 text)
@@ -41,15 +42,15 @@ endif()
 string(REGEX MATCHALL "```cpp" snippets "${readme}")
 list(LENGTH snippets count)
 if(NOT count EQUAL 3)
-  message(FATAL_ERROR "README.md has ${count} snippets of C++; 3 are compared")
+  message(FATAL_ERROR "README.md has ${count} C++ snippets; this test compares 3")
 endif()
 
-# `array<float, 2> x({2, 3})` is a tensor of that shape, `array<float, 1> x({3})` the number 3: zeros and filled are for
-# shapes. A page may name it within a sentence.
+# `array<float, 2> x({2, 3})` is a tensor of that shape, but `array<float, 1> x({3})` contains the number 3: use zeros
+# and filled for shapes. A page may name the expression within a sentence.
 file(GLOB_RECURSE taught "${SOURCE_DIR}/examples/*.cpp" "${SOURCE_DIR}/examples/*.hpp" "${SOURCE_DIR}/docs/*.md")
 foreach(file IN LISTS taught ITEMS "${SOURCE_DIR}/README.md")
   file(STRINGS "${file}" lines REGEX "(^|[^`])array<[a-z]+, *[0-9]> *[a-zA-Z_]*\\({[^{]")
   if(lines)
-    message(SEND_ERROR "${file}: say zeros<float>(2, 3), or filled<float, 2>({2, 3}, 1), not\n${lines}")
+    message(SEND_ERROR "${file}: write zeros<float>(2, 3), or filled<float, 2>({2, 3}, 1), not\n${lines}")
   endif()
 endforeach()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The examples of releases, taken from their tags, compile with today's headers for as long as the version promises it:
-# 0.2.3 compiles the programs of 0.2.0 to 0.2.2, 0.3.0 need not (from 1.0 on, 1.5.0 compiles those of 1.0 to 1.4).
-# Those of 0.2 compile after scripts/update_names.sh. Without the repository's tags, as in an archive of the sources,
-# nothing is tested.
+# The examples of releases, taken from their tags, compile with today's headers as long as the version promises it:
+# 0.2.3 compiles the programs of 0.2.0 to 0.2.2, 0.3.0 need not (from 1.0 on, 1.5.0 compiles those of 1.0 to 1.4). Those
+# of 0.2 compile after scripts/update_names.sh. Without the repository's tags, as in a source archive, the test does
+# nothing.
 
 find_package(Git QUIET)
 string(REGEX MATCH "^(0\\.[0-9]+|[1-9][0-9]*)\\." promised "${PROJECT_VERSION}")
@@ -21,7 +21,7 @@ foreach(tag IN LISTS tags)
   execute_process(COMMAND "${GIT_EXECUTABLE}" archive --format=tar -o "${released}.tar" "${tag}" examples
                   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" COMMAND_ERROR_IS_FATAL ANY)
   file(ARCHIVE_EXTRACT INPUT "${released}.tar" DESTINATION "${released}")
-  # These include nothing but public headers, and what is beside them.
+  # These include only public headers and adjacent files.
   foreach(program IN ITEMS snippet own_policy own_kernel kit course/03_your_own_score)
     set(source "${released}/examples/${program}.cpp")
     if(EXISTS "${source}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# version.hpp is the source; its four macros, the project's version, CHANGELOG.md, CITATION.cff and the packages must all say
-# the same. (Conan's recipe reads version.hpp.)
+# version.hpp is the source; its four macros, the project's version, CHANGELOG.md, CITATION.cff and the packages must
+# agree. (Conan's recipe reads version.hpp.)
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -16,11 +16,11 @@ foreach(part IN ITEMS MAJOR MINOR PATCH)
 endforeach()
 list(JOIN parts "." joined)
 if(NOT version OR NOT joined STREQUAL version)
-  list(APPEND problems "version.hpp: HEED_VERSION_STRING is '${version}', the numbers say '${joined}'")
+  list(APPEND problems "version.hpp: HEED_VERSION_STRING is '${version}', but the numbers give '${joined}'")
 endif()
 
 if(NOT CMAKE_VERSION_READ STREQUAL version)
-  list(APPEND problems "CMake read '${CMAKE_VERSION_READ}' from version.hpp, which says '${version}'")
+  list(APPEND problems "CMake read '${CMAKE_VERSION_READ}' from version.hpp, which contains '${version}'")
 endif()
 
 # The first released heading; one called Unreleased may precede it.
@@ -42,7 +42,7 @@ endif()
 
 file(READ "${SOURCE_DIR}/packaging/debian/changelog" debian LIMIT 100)
 if(NOT debian MATCHES "^heed \\(([0-9.]+)-[0-9]+\\) " OR NOT CMAKE_MATCH_1 STREQUAL version)
-  list(APPEND problems "packaging/debian/changelog: the newest entry is of '${CMAKE_MATCH_1}', should be 'heed (${version}-1)'")
+  list(APPEND problems "packaging/debian/changelog: the newest entry is '${CMAKE_MATCH_1}', should be 'heed (${version}-1)'")
 endif()
 
 file(READ "${SOURCE_DIR}/packaging/vcpkg/heed/vcpkg.json" vcpkg)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The kernels' tests once more for each register width that the sources support, so that the processor does not decide
-# what passes. The width that the other tests are compiled for is left out; those that this processor cannot run are
+# Runs the kernel tests once more for each register width that the sources support, so that the result does not depend
+# on the processor. The width that the other tests are compiled for is omitted; those that this processor cannot run are
 # reported as skipped.
 
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(HEED_TEST_WIDTHS "")
 endif()
 
-# The compiler's macros under each -march=..., and the instructions that it needs.
+# The compiler's macros for each -march=..., and the required instructions.
 set(heed_width_macro_x86-64 "defined(__SSE2__) && !defined(__AVX__)")
 set(heed_width_macro_x86-64-v3 "defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)")
 set(heed_width_macro_x86-64-v4 "defined(__AVX512F__)")
@@ -22,7 +22,7 @@ set(heed_width_kernels
     kernels/rows kernels/softmax kernels/sparse kernels/top_k_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_pack
     simd/lookup simd/registers simd/dual_registers simd/simd simd/trig gemm/int8_panels gemm/panels gemm/weight_panels)
 
-# heed_width_tests(<name> <path>...): these, for this width; as one unit where unit tests are compiled together.
+# heed_width_tests(<name> <path>...): these tests for this width, as one unit if unit tests are compiled together.
 macro(heed_width_tests name)
   if(HEED_TEST_FILES_PER_UNIT GREATER 1)
     heed_width_program(${name} ${ARGN})
@@ -89,7 +89,8 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     set(runs ${${variable}_RUNS})
   endif()
 
-  # Lightly optimized, for quick builds: optimized code is tested above. Tiles and tables are much code for each width.
+  # Lightly optimized, for quick builds: optimized code is tested above. Tiles and tables compile to much code per
+  # width.
   set(optimized -O1)
   # With sanitizers -O1 takes several times as long to compile; portable code has no intrinsics to combine.
   if(HEED_SANITIZE OR width STREQUAL portable)
@@ -100,14 +101,14 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   set(optimized -O0)
   set(tiles simd/lookup_table kernels/tiles/normalizer_rules kernels/tiles/selection kernels/tiles/tiles kernels/tiles/products
             kernels/tiles/transpose)
-  # These are the most code. They use lanes alone, which the tests above check at each width.
+  # These tests have the most code. They use only lanes, which the tests above check at each width.
   if(HEED_TEST_EXHAUSTIVE OR width STREQUAL native)
     list(APPEND tiles ops/tiles kernels/tiles/comparisons)
   endif()
   heed_width_tests(tiles ${tiles})
 endforeach()
 
-# Products of bytes have a form of their own for AVX-VNNI, which is no level of x86-64.
+# Products of bytes have a separate version for AVX-VNNI, which is not a level of x86-64.
 if(HEED_TEST_WIDTHS MATCHES "x86-64-v3")
   set(test "${HEED_TEST_PREFIX}kernels.int8_panels.avx-vnni")
   set(CMAKE_REQUIRED_FLAGS "-march=x86-64-v3 -mavxvnni")

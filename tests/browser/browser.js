@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// browser.js CHROMIUM PAGES PROGRAM PROFILE CAPTIONS: uses the pages as a reader would, with a mouse, a finger and a keyboard, in
-// light and dark, wide and on a telephone, and without WebAssembly.
+// browser.js CHROMIUM PAGES PROGRAM PROFILE CAPTIONS: uses the pages as a reader would: with a mouse, a finger and a
+// keyboard, in light and dark mode, on wide and phone screens, and without WebAssembly.
 
 'use strict';
 
@@ -22,14 +22,14 @@ const address = name => `file://${path.resolve(folder)}/${name}`;
 const shown = id => `$('${id}').offsetHeight > 0`;
 const moment = time => new Promise(done => setTimeout(done, time));
 
-/// Nothing went wrong, and nothing came from elsewhere.
+/// No error occurred and no external request was made.
 function quiet(page, where) {
     equal(page.messages.join('\n').slice(0, 500), '', `${where}: messages`);
     const others = page.requests.filter(each => !each.startsWith(address('')) && !/^(blob:null\/|data:|about:)/.test(each));
     equal(others.join(), '', `${where}: requests`);
 }
 
-/// Nothing is wider than the page, and everything that can be used has a name.
+/// No element is wider than the page, and every control has a name.
 async function fits(page, where) {
     equal(await page.run('document.documentElement.scrollWidth - document.documentElement.clientWidth'), 0, `${where}: wider than the page`);
     equal(await page.run(`[...document.querySelectorAll('button, input, select, [tabindex], [role=img]')].filter(each => !(each.getAttribute('aria-label') ||
@@ -53,7 +53,7 @@ async function learns(page, options, where) {
     };
     check((await translation('7')).endsWith('it has not learnt anything yet'), `${where}: before training`);
 
-    // It learns, stops when told to, and goes on.
+    // Training starts, stops on request, and continues.
     await page.run(`$('train').click()`);
     await page.until('Number(document.documentElement.dataset.updates) >= 10', 30);
     await page.run(`$('train').click()`);
@@ -69,11 +69,11 @@ async function learns(page, options, where) {
     equal(last.updates, 600, `${where}: updates`);
     check(first.value > 5 * last.value && last.value < 0.05, `${where}: loss from ${first.value} to ${last.value}`);
     const [seconds, exact] = await page.run('[document.documentElement.dataset.seconds, document.documentElement.dataset.exact].map(Number)');
-    check(seconds < 60, `${where}: learnt in ${seconds} s`);
+    check(seconds < 60, `${where}: learned in ${seconds} s`);
     check(exact >= 0.97, `${where}: ${exact} of unseen numbers are right`);
-    console.log(`${where}: learnt in ${seconds.toFixed(1)} s, loss ${last.value}, ${100 * exact} % of unseen numbers`);
+    console.log(`${where}: learned in ${seconds.toFixed(1)} s, loss ${last.value}, ${100 * exact} % of unseen numbers`);
 
-    // The alignment: vier looks at four, zwanzig at twenty.
+    // The alignment: vier attends to four, zwanzig to twenty.
     const weights = await page.run(`[...$('alignment').querySelectorAll('tbody tr')].map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))`);
     equal(await page.run(`[...$('alignment').querySelectorAll('tbody th')].map(each => each.textContent).join(' ')`), 'sieben hundert vier und zwanzig </s>', `${where}: rows`);
     equal(await page.run(`[...$('alignment').querySelectorAll('thead th')].map(each => each.textContent).join(' ')`), 'seven hundred twenty four </s>', `${where}: columns`);
@@ -81,7 +81,7 @@ async function learns(page, options, where) {
     for (const [row, column] of [[0, 0], [2, 3], [4, 2]]) check(weights[row][column] > 0.5, `${where}: weight ${row}, ${column} is ${weights[row][column]}`);
     check(await page.run(`getComputedStyle($('alignment').querySelectorAll('td')[1]).backgroundColor !== getComputedStyle($('alignment').querySelectorAll('td')[2]).backgroundColor`), `${where}: more weight is another color`);
 
-    // What somebody types.
+    // Text typed by a user.
     equal(await translation('nine hundred seventy three thousand eighty six'), 'neun hundert drei und siebzig tausend sechs und achtzig', `${where}: words`);
     equal(await page.run(`$('translated').querySelectorAll('tbody tr').length`), 10, `${where}: rows of its alignment, with the end`);
     equal(await translation('Four Hundred and Five'), 'vier hundert fünf', `${where}: capitals and "and"`);
@@ -90,7 +90,7 @@ async function learns(page, options, where) {
     check((await translation('12345678')).includes('999999'), `${where}: too large`);
     await page.run(`$('sentence').value = '38', $('sentence').dispatchEvent(new Event('change'))`);
     await page.until(`$('alignment').querySelector('thead').textContent.includes('thirty')`);
-    await fits(page, `${where}, learnt`);
+    await fits(page, `${where}, learned`);
     quiet(page, where);
 }
 
@@ -153,7 +153,7 @@ async function plays(page) {
     await fits(page, 'playground');
     await equalsNative(page);
 
-    // What is not legal is grayed out, and the library says why.
+    // Illegal choices are grayed out, with the library's reason.
     await page.run(chosen(['additive_grouped', 'softmax', 'gated_grouped_sum']));
     equal(await page.run(`[...$('combiner').options].filter(each => !each.disabled).map(each => each.value).join()`), 'grouped_sum,attentional_grouped_sum,gated_grouped_sum', 'combiners of groups');
     check((await page.run(`$('about-combiner').textContent`)).includes('its heads need a score per position'), 'why no heads');
@@ -172,7 +172,7 @@ async function plays(page) {
     await page.run(`{ const range = $('about-normalizer').querySelector('input'); range.value = 4; range.dispatchEvent(new Event('input')); }`);
     const flatter = await weights();
     check(Math.max(...flatter.split(',')) < Math.max(...before.split(',')), `a temperature of 4: ${before}, then ${flatter}`);
-    equal(await page.run(`$('about-normalizer').querySelector('output').textContent`), '4', 'the number beside the slider');
+    equal(await page.run(`$('about-normalizer').querySelector('output').textContent`), '4', 'the number next to the slider');
     await page.run(`document.querySelector('.word').focus()`);
     for (let i = 0; i < 5; ++i) await page.key('ArrowRight');
     check((await page.run(`document.activeElement.getAttribute('aria-label')`)).includes('at -0.9, 0.7'), 'arrow keys move a word');
@@ -195,7 +195,7 @@ async function plays(page) {
     await page.run(`$('matrix').querySelectorAll('tbody tr')[3].click()`);
     equal(await page.run(`document.querySelector('#steps input:checked').value`), '3', 'a row of the matrix chooses its step');
     await page.run(`$('reset').click(), $('steps').querySelectorAll('input')[0].click()`);
-    equal(await weights(), before, 'everything back');
+    equal(await weights(), before, 'all settings restored');
     const themes = [await page.run(`document.documentElement.dataset.theme`), await page.run(`$('theme').click(), document.documentElement.dataset.theme`)];
     equal(themes.join(), 'light,dark', 'the switch');
     await page.run(`$('theme').click(), localStorage.clear()`);
@@ -219,7 +219,7 @@ async function playsOnATelephone(page) {
     quiet(page, 'playground on a telephone');
 }
 
-/// The model of CAPTIONS: its translations, and how sure it is of where it looks.
+/// The model of CAPTIONS: its translations and how concentrated its attention is.
 async function translates(page) {
     await page.open(address('captions.html'), {});
     await page.until('document.documentElement.dataset.ready');
@@ -232,7 +232,7 @@ async function translates(page) {
         equal(await page.run(`JSON.parse(document.documentElement.dataset.words).join(' ')`), translated[i], `caption “${typed}”`);
     }
     check(new Set(translated).size > 8, 'the small model tells captions apart');
-    equal(await page.run(`$('translation').textContent`), translated.at(-1).replace(' .', '.'), 'what is shown');
+    equal(await page.run(`$('translation').textContent`), translated.at(-1).replace(' .', '.'), 'displayed translation');
     const [rows, columns, sums] = await page.run(`{ const rows = [...$('alignment').querySelectorAll('tbody tr')];
         [rows.length, rows[0].querySelectorAll('td').length, rows.map(row => [...row.querySelectorAll('td')].reduce((sum, cell) => sum + Number(cell.dataset.value), 0))]; }`);
     equal(rows, translated.at(-1).split(' ').length, 'a row for each German word');
@@ -241,7 +241,7 @@ async function translates(page) {
     quiet(page, 'captions');
 }
 
-/// The playground within another page comes when asked for, in the colors and at the height that it needs.
+/// The playground embedded in another page loads on request, in the required colors and height.
 async function isEmbedded(page) {
     fs.writeFileSync(path.join(folder, 'embedding.html'), `<!doctype html><html lang="en"><title>A page</title><figure class="heed-play"
         data-product="dot+sparsemax+weighted_sum"><img src="additive.svg" alt="weights"></figure><script src="embed.js"></script>`);
@@ -251,7 +251,7 @@ async function isEmbedded(page) {
     await page.until(`/^[0-9]+px$/.test(document.querySelector('iframe').style.height) && parseInt(document.querySelector('iframe').style.height) > 500`);
     const {frameTree} = await page.tell('Page.getFrameTree');
     const inside = frameTree.childFrames?.[0]?.frame;
-    check(inside?.url.endsWith('playground.html') && inside.urlFragment === '#dot+sparsemax+weighted_sum' || inside?.url.includes('playground.html?embed'), `what is embedded: ${JSON.stringify(inside?.url)}`);
+    check(inside?.url.endsWith('playground.html') && inside.urlFragment === '#dot+sparsemax+weighted_sum' || inside?.url.includes('playground.html?embed'), `embedded page: ${JSON.stringify(inside?.url)}`);
     quiet(page, 'embedded');
     fs.unlinkSync(path.join(folder, 'embedding.html'));
 }

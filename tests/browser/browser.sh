@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# browser.sh PROGRAM TRANSLATE FOLDER: builds the pages of scripts/browser.sh in FOLDER, with a small model that its --train makes,
-# and uses them in a headless browser (browser.js), which compares the playground's numbers with what PROGRAM, the example
-# `browser`, prints, and translations with those of TRANSLATE. Exit code 77: emscripten or a browser is missing; CHROMIUM can
-# name one.
+# browser.sh PROGRAM TRANSLATE FOLDER: builds the pages of scripts/browser.sh in FOLDER, with a small model that its
+# --train makes, and uses them in a headless browser (browser.js). Compares the playground's numbers with the output of
+# PROGRAM, the example `browser`, and translations with those of TRANSLATE. Exit code 77: emscripten or a browser is
+# missing. CHROMIUM names a browser.
 
 set -Eeuo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -33,7 +33,7 @@ mkdir -p "$data" "$folder/browser"
     done
 )
 
-# What scripts/docs.sh or scripts/browser.sh have compiled serves here, too, if nothing has changed since.
+# Reuses what scripts/docs.sh or scripts/browser.sh has compiled, if it is up to date.
 compiled=${HEED_BUILD_DIR:-$here/../../build}/browser/heed.js
 if [[ -e $compiled && $compiled -nt $folder/browser/heed.js ]]; then cp -p "$compiled" "$folder/browser/heed.js"; fi
 export OPENBLAS_NUM_THREADS=1
@@ -41,11 +41,11 @@ TRAIN="--attention additive --bpe 60 --embedding 16 --hidden 16 --alignment 16 -
     HEED_SETUP=off HEED_BUILD_DIR=$folder HEED_BROWSER_PROGRAM=$1 HEED_TRANSLATE_PROGRAM=$2 \
     "$here/../../scripts/browser.sh" --out "$folder/pages" --train "$data" 2>"$data/log" | tee "$data/said"
 grep -q '^BLEU = ' "$data/said" || {
-    echo "FAILED: browser.sh --train does not say how well the model translates"
+    echo "FAILED: browser.sh --train does not report how well the model translates"
     exit 1
 }
 "$2" run --threads 1 --model "$folder/browser/rounded.safetensors" --beam 6 <"$data/test2016.en" >"$data/translated" 2>>"$data/log"
 profile=$(mktemp -d)
-# Processes of a browser that was killed may still write there for a moment.
+# Processes of a killed browser may still write to this folder briefly.
 trap 'for _ in 1 2 3 4 5; do rm -rf -- "$profile" 2>/dev/null && break; sleep 1; done || true' EXIT
 timeout 200 node "$here/browser.js" "$browser" "$folder/pages" "$1" "$profile" "$data"

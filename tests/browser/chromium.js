@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A headless Chromium, driven through a pipe by the DevTools protocol: no library is needed but Node's own.
+// A headless Chromium, controlled through a pipe with the DevTools protocol; needs only Node's standard library.
 
 'use strict';
 
 const {spawn} = require('child_process');
 
-/// Starts the browser; `profile` is a folder of its own.
+/// Starts the browser; `profile` is a folder for this browser only.
 async function start(program, profile, more = []) {
-    // Its sandbox needs privileges that containers do not have; the pages are our own.
+    // Its sandbox needs privileges that containers do not have; the pages are trusted.
     const browser = spawn(program, ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
         '--disable-background-networking', `--user-data-dir=${profile}`, '--remote-debugging-pipe', ...more, 'about:blank'],
     {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], env: {...process.env, HOME: profile}});
@@ -78,7 +78,8 @@ async function start(program, profile, more = []) {
                 await tell('Page.navigate', {url: address});
                 await there;
             },
-            /// The page in a frame whose address has this in it: `run` and `until` of its elements, not of its scripts' names.
+            /// The page in a frame whose address contains this string: `run` and `until` of its elements, not of its
+            /// scripts' names.
             async inside(address) {
                 const {frameTree} = await tell('Page.getFrameTree');
                 const found = (frameTree.childFrames ?? []).find(each => each.frame.url.includes(address));
@@ -87,7 +88,7 @@ async function start(program, profile, more = []) {
                 const look = script => run(script, executionContextId);
                 return {run: look, until: (script, seconds) => until(script, seconds, look), hash: found.frame.urlFragment};
             },
-            /// A key is pressed and let go.
+            /// Presses and releases a key.
             async key(name) {
                 const codes = {Enter: 13, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40, Tab: 9};
                 for (const type of ['keyDown', 'keyUp'])

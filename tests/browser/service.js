@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// service.js BROWSER PROFILE ADDRESS TEXT [PICTURES]: the page of `translate serve`: somebody types two lines of this
-// text, points at words, and uses the keys. PICTURES: a folder for what it looks like.
+// service.js BROWSER PROFILE ADDRESS TEXT [PICTURES]: the page of `translate serve`: types two lines of this text,
+// points at words, and uses the keys. PICTURES: a folder for screenshots.
 
 'use strict';
 
@@ -26,7 +26,7 @@ const [program, profile, address, text, pictures] = process.argv.slice(2);
             if (pictures) fs.writeFileSync(`${pictures}/service-example-${width}-${scheme}.png`, await page.picture(false));
             await page.run(`$('text').focus(); $('text').value = ''; $('text').dispatchEvent(new Event('input'))`);
             await page.until(`document.querySelectorAll('article').length === 0`);
-            for (const each of text) await page.tell('Input.insertText', {text: each});  // as one types
+            for (const each of text) await page.tell('Input.insertText', {text: each});  // character by character, as a user types
             await page.until(`document.querySelectorAll('article:not(.old)').length === 1 &&
                 document.querySelectorAll('.line.from .word').length === ${text.split(' ').length + 1}`);
             await page.tell('Input.insertText', {text: '\n' + text});
@@ -37,25 +37,25 @@ const [program, profile, address, text, pictures] = process.argv.slice(2);
             check(await page.run(`document.querySelectorAll('article:first-child tbody tr').length`) === words + 1, 'no row for each word');
             check(await page.run(`document.querySelectorAll('article:first-child .others li').length`) >= 2, 'no alternatives');
 
-            // The keys: a word is chosen, and the source's words have its weights.
+            // Keyboard: a word is selected, and the source words show its weights.
             const shaded = `[...document.querySelectorAll('article:first-child .line.from .word')].filter(e => e.style.backgroundImage).length`;
             check(await page.run(shaded) === 0, 'shaded before');
             await page.run(`document.querySelector('article .line.to .word').focus()`);
-            check(await page.run(shaded) > 0, 'a word that is chosen shades nothing');
+            check(await page.run(shaded) > 0, 'a selected word shades no source words');
             await page.key('ArrowUp');
-            check(await page.run(`document.activeElement.closest('.from') !== null`), 'no way up to the source');
+            check(await page.run(`document.activeElement.closest('.from') !== null`), 'the up key does not reach the source');
             check(await page.run(`[...document.querySelectorAll('article:first-child .line.to .word')].some(e => e.style.backgroundImage)`), 'a source word shades nothing');
             await page.key('ArrowDown');
             await page.key('Enter');
             await page.run('document.activeElement.blur()');
-            check(await page.run(shaded) > 0, 'Enter does not keep a word');
+            check(await page.run(shaded) > 0, 'Enter does not pin a word');
             if (pictures) {
                 await page.run('scrollTo(0, 0)');
                 fs.writeFileSync(`${pictures}/service-${width}-${scheme}.png`, await page.picture(false));
             }
             await page.run(`document.querySelectorAll('article:first-child .others button')[1].click()`);
             check(await page.run(`document.querySelectorAll('article:first-child .others button')[1].getAttribute('aria-pressed')`) === 'true', 'no alternative is shown');
-            check(await page.run('document.documentElement.scrollWidth <= innerWidth'), 'it is wider than the window');
+            check(await page.run('document.documentElement.scrollWidth <= innerWidth'), 'the page is wider than the window');
             await page.run(`$('theme').click()`);
             check(await page.run('document.documentElement.dataset.theme') !== scheme, 'the theme stays');
             await page.run('localStorage.clear()');
@@ -66,9 +66,9 @@ const [program, profile, address, text, pictures] = process.argv.slice(2);
             await page.run(`$('text').value = ''; $('text').dispatchEvent(new Event('input'))`);
             await page.until(`document.querySelectorAll('article').length === 0`);
             const unexpected = page.messages.filter(each => !/status of 4/.test(each));
-            check(unexpected.length === 0, `it wrote to the console: ${unexpected}`);
+            check(unexpected.length === 0, `the page wrote to the console: ${unexpected}`);
             const foreign = page.requests.filter(each => !each.startsWith(address) && each !== 'about:blank' && !each.startsWith('data:'));
-            check(foreign.length === 0, `it asked others: ${foreign}`);
+            check(foreign.length === 0, `the page sent external requests: ${foreign}`);
         }
         console.log('passed');
     } finally {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # service.sh TRANSLATE [PICTURES]: the page of `translate serve` in a headless browser (service.js), wide and narrow,
-# light and dark. Exit code 77: there is no browser or no Node, or the program has no HTTP.
+# light and dark. Exit code 77: no browser or Node is installed, or the program was built without HTTP.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 pictures=${2:+$(realpath -- "$2")}
 # shellcheck source=tests/find_browser.sh
@@ -13,7 +13,7 @@ if [[ -z $browser ]] || ! command -v node >/dev/null; then
 fi
 # shellcheck source=tests/tools/common.bash
 source "$here/../tools/common.bash"
-service=  # a process that must not outlive a test that fails
+service=  # a process that must be killed if the test fails
 trap 'status=$?; [[ ! $service ]] || kill -9 $service 2>/dev/null || true; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
 sentences 100 1 train
 sentences 12 2 valid

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// site.js CHROMIUM SITE PROGRAM PROFILE: pages of the built site as a reader would use them, by keyboard and mouse, in light and dark,
-// 400 and 1,400 pixels wide, and without WebAssembly; their equations, and what the search finds.
+// site.js CHROMIUM SITE PROGRAM PROFILE: uses pages of the built site as a reader would, by keyboard and mouse, in
+// light and dark mode, 400 and 1,400 pixels wide, and without WebAssembly; also checks equations and search results.
 
 'use strict';
 
@@ -29,7 +29,7 @@ function quiet(page, where) {
 const overhang = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
 const picture = `document.querySelector('.heed-play img')`;
 
-/// A mechanism's page: its picture first; the button brings its product, which follows sliders and keys.
+/// A mechanism's page: its picture first; the button loads its product, which reacts to sliders and keys.
 async function plays(page, options, where) {
     await page.open(address('docs/mechanisms/temperature.html'), options);
     equal(await page.run(overhang), 0, `${where}: wider than the page`);
@@ -38,18 +38,18 @@ async function plays(page, options, where) {
     await page.run(`document.querySelector('.heed-play button').focus()`);
     await page.key('Enter');
     await page.until(`document.querySelector('iframe') && parseInt(document.querySelector('iframe').style.height) > 500`, 60);
-    check(await page.run(`${picture}.offsetHeight > 50 && !document.querySelector('.heed-play button')`), `${where}: the picture stays beside the playground`);
+    check(await page.run(`${picture}.offsetHeight > 50 && !document.querySelector('.heed-play button')`), `${where}: the picture stays next to the playground`);
     const play = await page.inside('playground.html');
     await play.until('document.documentElement.dataset.ready', 60);
     equal(await page.run(overhang), 0, `${where}: wider than the page, with the playground`);
     equal(await play.run(overhang), 0, `${where}: the playground is wider than its frame`);
-    await play.until('document.documentElement.scrollHeight <= innerHeight');  // and no higher
+    await play.until('document.documentElement.scrollHeight <= innerHeight');  // no scroll bar
     equal(await play.run('document.documentElement.dataset.theme'), options.scheme, `${where}: colors of the playground`);
     equal(await play.run('location.hash'), `#${products.get('temperature')}`, `${where}: its product`);
     const weights = () => play.run(`[...document.querySelectorAll('#bars tbody tr td:nth-child(3)')].map(cell => cell.textContent).join()`);
     const context = () => play.run(`document.querySelector('#context').textContent`);
     const [before, at] = [await weights(), await context()];
-    // With the focus on the slider, the arrow keys move it as they do for a reader.
+    // With the focus on the slider, the arrow keys move it.
     await play.run(`document.querySelector('#about-normalizer input').focus()`);
     for (let i = 0; i < 20; ++i) await page.key('ArrowRight');
     const after = await weights();
@@ -66,7 +66,7 @@ async function plays(page, options, where) {
     quiet(page, where);
 }
 
-/// Each page of a mechanism has the product that the program names for it.
+/// Each mechanism page has the product that the program names for it.
 async function allMechanisms(page) {
     const there = fs.readdirSync(path.join(folder, 'docs/mechanisms')).filter(name => name.endsWith('.html') && name !== 'README.html').map(name => name.slice(0, -5));
     equal(there.sort().join(), [...products.keys()].sort().join(), 'pages of mechanisms');
@@ -81,13 +81,13 @@ async function allMechanisms(page) {
         await page.until('document.documentElement.dataset.ready');
         equal(await page.run('location.hash'), `#${products.get(name)}`, `the product of ${name}`);
         equal(await page.run(`$('problem').hidden`), true, `${name}: a problem`);
-        equal(await page.run(`$('note').offsetHeight > 0`), ['abcnn', 'penalties'].includes(name), `${name}: what is to be said of it`);
+        equal(await page.run(`$('note').offsetHeight > 0`), ['abcnn', 'penalties'].includes(name), `${name}: the note`);
         equal(/^Penalties: .*coverage -?[0-9.]+/.test(await page.run(`$('penalties').textContent`)), await page.run(`$('matrix').offsetHeight > 0 && document.querySelector('#bars .bar i:nth-child(2)') === null`), `${name}: penalties where a word has one weight`);
     }
     quiet(page, 'all mechanisms');
 }
 
-/// Equations are set, on narrow and wide screens, and stay within the page; pictures stand side by side where there is room.
+/// Equations are typeset on narrow and wide screens and fit in the page; pictures are side by side if there is room.
 async function equations(page) {
     for (const [width, columns] of [[400, 1], [1400, 2]])
         for (const name of ['sparse', 'temporal', 'differential', 'local']) {
@@ -97,12 +97,12 @@ async function equations(page) {
             equal(await page.run(`document.querySelectorAll('.katex-source:not(:has(.katex)), .katex-error').length`), 0, `${where}: not set`);
             equal(await page.run(overhang), 0, `${where}: wider than the page`);
             equal(await page.run(`[...document.querySelectorAll('.equations')].filter(each => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== 'auto').length`), 0, `${where}: cut off`);
-            if (name === 'sparse') check(await page.run(`[1, 2].map(n => n * 300).findIndex(edge => document.querySelector('article img[src*="sparse"]').naturalWidth < edge) + 1`) === columns, `${where}: panels beside each other`);
+            if (name === 'sparse') check(await page.run(`[1, 2].map(n => n * 300).findIndex(edge => document.querySelector('article img[src*="sparse"]').naturalWidth < edge) + 1`) === columns, `${where}: panels side by side`);
             quiet(page, where);
         }
 }
 
-/// The search finds a mechanism by its name, its page first.
+/// Searching for a mechanism by name finds its page first.
 async function search(page) {
     for (const [words, first] of [['temporal', 'temporal'], ['local_p', 'local'], ['additive', 'additive'], ['score::additive', 'additive'], ['top_k', 'sparse'],
         ['temporal attention', 'temporal']]) {
@@ -112,7 +112,7 @@ async function search(page) {
     }
 }
 
-/// Start page and navigation lead to the three pages, which start in their place.
+/// The start page and the navigation lead to the three pages, which replace them.
 async function tries(page) {
     await page.open(address('index.html'), {width: 400, height: 800, phone: true});
     equal(await page.run(overhang), 0, 'start page on a telephone');

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# site.sh PROGRAM [SITE]: the site that scripts/docs.sh has built in SITE, or else in the folder of builds, in a headless browser (site.js): the mechanisms' pages run
-# heed, and are to show the products that PROGRAM, the example `browser`, names. Exit code 77: no site was built there, or one
-# without WebAssembly, or there is no browser; CHROMIUM can name one.
+# site.sh PROGRAM [SITE]: tests the site that scripts/docs.sh has built in SITE (default: the build folder) in a
+# headless browser (site.js). The mechanism pages run heed and must show the products that PROGRAM, the example
+# `browser`, names. Exit code 77: no site was built there, it has no WebAssembly, or no browser is installed. CHROMIUM
+# names a browser.
 
 set -Eeuo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,6 +21,6 @@ if [[ ! -e $site/live/heed.js ]]; then
     exit 77
 fi
 profile=$(mktemp -d)
-# Processes of a browser that was killed may still write there for a moment.
+# Processes of a killed browser may still write to this folder briefly.
 trap 'for _ in 1 2 3 4 5; do rm -rf -- "$profile" 2>/dev/null && break; sleep 1; done || true' EXIT
 timeout 280 node "$here/site.js" "$browser" "$site" "$1" "$profile"

@@ -20,7 +20,7 @@
 #include <support/drawn_masks.hpp>
 #include <support/tensors.hpp>
 
-// Every entry of examples/catalogue: tile by tile as composed, in both precisions; and as short as it is said to be.
+// Every entry of examples/catalogue: tiled equals composed in both precisions, and the entry is as short as documented.
 
 using namespace heed;
 using support::random;
@@ -28,16 +28,16 @@ using support::random;
 namespace {
 
 constexpr std::size_t B = 2, S = 91, P = catalogue::positions, D = 3, V = 5;
-constexpr std::size_t head = 1;  // of several
+constexpr std::size_t head = 1;  // one of several heads
 const lengths real({P - 1, 70});
 
-/// Contexts and a loss's gradients.
+/// Contexts and the gradients of a loss.
 template <class T>
 struct answers {
     std::vector<T> contexts, slopes;
 };
 
-/// In tiles, or `composed` of operations on all scores, [S,T].
+/// Tiled, or `composed` of operations on all scores, [S,T].
 template <class T>
 answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool composed)
 {
@@ -67,7 +67,7 @@ answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool c
     return found;
 }
 
-/// The greatest |a − b|, of 1 + the greatest |b|.
+/// The maximum of |a − b|, relative to 1 + the maximum of |b|.
 template <class T>
 double distance(const std::vector<T>& a, const std::vector<T>& b)
 {
@@ -92,7 +92,7 @@ void check(const std::string& name, const auto& score, const catalogue::any_mask
     CHECK(std::any_of(must.slopes.begin(), must.slopes.end(), somewhere));
 }
 
-/// One type for the functions that look numbers up in a table.
+/// One type for the functions that read tables.
 struct any_with_table {
     int which;
 
@@ -106,7 +106,7 @@ struct any_with_table {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("in tiles as composed, forward and backward", T, float, double)
+TEST_CASE_TEMPLATE("tiled equals composed, forward and backward", T, float, double)
 {
     REQUIRE(heed::detail::worth_tiles(S, P));
     const catalogue::any_mask everything{[](score_index) { return true; }};
@@ -130,14 +130,14 @@ TEST_CASE_TEMPLATE("in tiles as composed, forward and backward", T, float, doubl
 
 namespace {
 
-/// A place of one score.
+/// The index of one score.
 struct number_place {
     int batch, head, query, key;
 };
-/// A function of one score as a plain program has it: the score and its slope.
+/// A function of one score in plain code: the score and its derivative.
 using plain_function = std::function<dual_number<double>(const dual_number<double>&, const number_place&)>;
 
-/// The functions of the catalogue, written a second time without lanes.
+/// The functions of the catalogue, reimplemented without SIMD.
 std::vector<plain_function> plain_functions(const catalogue::tables<double>& at)
 {
     using number = dual_number<double>;
@@ -180,7 +180,7 @@ std::vector<plain_function> plain_functions(const catalogue::tables<double>& at)
 
 }  // namespace
 
-TEST_CASE("in double, a function and its slope are those of a plain program")
+TEST_CASE("in double, functions and derivatives equal those of plain code")
 {
     catalogue::tables<double> tables;
     tables.q_rope = random({B, P, 4}, 5);

@@ -12,8 +12,8 @@
 
 #include <support/approx.hpp>
 
-// The pictures that read_digits draws: functions of their seed, with every digit inside, where its box says, and unlike
-// the others.
+// The pictures that read_digits draws: a picture is a function of its seed, every digit is inside the picture and in
+// its box, and all pictures differ.
 
 using namespace read_digits;
 
@@ -27,7 +27,7 @@ TEST_CASE("a picture is a function of its arguments, and its pixels are gray val
     for (const float p : one.pixels) CHECK((p >= 0 && p <= 1));
 }
 
-TEST_CASE("digits lie inside the picture, from left to right; all ten occur")
+TEST_CASE("digits are inside the picture, from left to right; all ten occur")
 {
     std::set<std::uint32_t> seen;
     double leftmost = 96, rightmost = 0;
@@ -60,7 +60,7 @@ TEST_CASE("the ink is in the boxes")
         const picture drawn = draw_number({32, 96}, 2, heed::mix(1000 + i));
         std::vector<float> sorted = drawn.pixels;
         std::nth_element(sorted.begin(), sorted.begin() + 1536, sorted.end());
-        const float usual = sorted[1536];  // of the paper: most pixels are paper
+        const float usual = sorted[1536];  // background: most pixels are background
         double inside = 0, outside = 0, pixels_inside = 0, pixels_outside = 0;
         for (std::size_t p = 0; p < drawn.pixels.size(); ++p) {
             const point at{static_cast<double>(p % 96) + 0.5, static_cast<double>(p / 96) + 0.5};
@@ -73,7 +73,7 @@ TEST_CASE("the ink is in the boxes")
     }
 }
 
-TEST_CASE("a pen covers the pixels under it, half of those at its edge, and none beyond")
+TEST_CASE("a pen covers the pixels under it, half of the pixels at its edge, and none beyond")
 {
     canvas paper({5, 7});
     paper.draw({{1.5, 2.5}, {5.5, 2.5}}, 2);

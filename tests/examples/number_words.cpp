@@ -75,7 +75,7 @@ TEST_CASE("the alignment crosses four and twenty and leaves und unlinked")
     CHECK(numbers::say(21000).links == links{{0, 2}, {1, 0}, {2, 3}});
 }
 
-TEST_CASE("every number: different from all others, and every word but und linked once, to its translation")
+TEST_CASE("all numbers differ, and every word except for und has one link, to its translation")
 {
     std::set<std::pair<std::string, std::string>> dictionary;
     std::set<std::string> seen;
@@ -100,16 +100,16 @@ TEST_CASE("every number: different from all others, and every word but und linke
         longest = std::max(longest, pair.german.size());
     }
     CHECK(longest == 11);
-    // 30 English words; "one" has two translations, "ein" and "eins", every other word has one.
+    // 30 English words; "one" has two translations, "ein" and "eins"; every other word has one.
     CHECK(dictionary.size() == 31);
     CHECK(dictionary.contains({"four", "vier"}));
     CHECK(dictionary.contains({"one", "eins"}));
     CHECK(dictionary.contains({"thousand", "tausend"}));
 }
 
-TEST_CASE("a number that cannot be said is refused") { CHECK_THROWS_AS(numbers::say(1'000'000), std::out_of_range); }
+TEST_CASE("a number out of range is rejected") { CHECK_THROWS_AS(numbers::say(1'000'000), std::out_of_range); }
 
-TEST_CASE("a sample: three sets with nothing in common, and all lengths in each")
+TEST_CASE("a sample consists of three disjoint sets, each with all lengths")
 {
     const numbers::split sets = numbers::sample(1, 5000, 300, 300);
     REQUIRE(sets.train.size() == 5000);
@@ -122,7 +122,7 @@ TEST_CASE("a sample: three sets with nothing in common, and all lengths in each"
             all.insert(each.number);
             ++of_length[digits(each.number)];
         }
-        // Four to six digits are never short of numbers: at least a sixth each, give or take.
+        // There are enough numbers of four to six digits: about a sixth each.
         for (const std::size_t length : {4u, 5u, 6u}) CHECK(of_length[length] > set->size() / 8);
         CHECK(of_length[3] > set->size() / 10);
         CHECK(of_length[2] > 5);
@@ -141,11 +141,11 @@ TEST_CASE("a sample depends only on its seed")
     };
     CHECK(first_of(1) == first_of(1));
     CHECK(first_of(1) != first_of(2));
-    // The same on every platform: the next values come from another implementation, in Python.
+    // Equal on every platform: the values come from another implementation, in Python.
     CHECK(first_of(7) == std::vector<std::uint32_t>{0, 904425, 26, 4, 7, 619797});
 }
 
-TEST_CASE("short numbers run out: none is drawn twice, and others take their place")
+TEST_CASE("when short numbers run out, none is drawn twice and longer numbers take their place")
 {
     const numbers::split sets = numbers::sample(3, 30'000, 4'000, 4'001);
     REQUIRE(sets.train.size() == 30'000);
@@ -168,9 +168,9 @@ TEST_CASE("short numbers run out: none is drawn twice, and others take their pla
     CHECK(shorter == 10'000);
 }
 
-TEST_CASE("samples as large as they get, and empty ones")
+TEST_CASE("the largest samples and empty samples")
 {
-    if (support::exhaustive()) {  // a million numbers in words
+    if (support::exhaustive()) {  // spells a million numbers
         const numbers::split everything = numbers::sample(3, 755'001, 120'000, 124'999);
         std::vector<bool> there(numbers::limit, false);
         for (const auto* set : {&everything.train, &everything.valid, &everything.test})

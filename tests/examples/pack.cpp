@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Models as scripts for a page: their numbers in 16 bits and in base64.
+// Models as scripts for a page: their numbers are stored in 16 bits and base64.
 
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 using namespace browser;
 
-TEST_CASE("numbers of 16 bits: IEEE 754's own examples, and there and back for all of them")
+TEST_CASE("16-bit numbers match IEEE 754's examples and survive a round trip")
 {
     CHECK(half_of(0.0f) == 0);
     CHECK(half_of(-0.0f) == 0x8000);
@@ -46,7 +46,7 @@ TEST_CASE("numbers of 16 bits: IEEE 754's own examples, and there and back for a
     CHECK(wrong == 0);
 }
 
-TEST_CASE("base64, RFC 4648's examples")
+TEST_CASE("base64 matches RFC 4648's examples")
 {
     const auto of = [](const std::string& text) { return base64({text.begin(), text.end()}); };
     CHECK(of("").empty());
@@ -58,7 +58,7 @@ TEST_CASE("base64, RFC 4648's examples")
     CHECK(of("foobar") == "Zm9vYmFy");
 }
 
-TEST_CASE("a model as a script, and rounded as the script has it; too great a one is refused")
+TEST_CASE("a model is written as a script with rounded numbers; numbers out of range are rejected")
 {
     const auto folder = std::filesystem::temp_directory_path() / "heed_pack_test";
     std::filesystem::create_directories(folder);

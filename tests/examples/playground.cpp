@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The playground's policies, which are chosen at run time: they answer as the attentions of the same policies do, all
-// legal products answer, and what is not legal is refused.
+// The playground's policies, which are chosen at run time: results equal those of the attentions with the same
+// policies, all legal products compute, and illegal ones are rejected.
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ answers of(const std::string& score, const std::string& normalizer, const std::s
                    initial(all.combiners[c].about), what);
 }
 
-/// The policy of this name and this type, with its first numbers.
+/// The policy of this name and type, with its default parameters.
 template <class Policy, class Each>
 Policy policy(const Each& each, const std::string& name)
 {
@@ -52,7 +52,7 @@ Policy policy(const Each& each, const std::string& name)
 constexpr auto normalizers = [](const auto& f) { each_normalizer(f); };
 constexpr auto combiners = [](const auto& f) { each_combiner(f); };
 
-/// `step` of the attention whose types are known, by kernels and by rows, against the playground's.
+/// Compares `step` of the attention with static types, fused and composed by row, with the playground's.
 template <class Attention>
 void compare(const Attention& attend, const answers& found)
 {
@@ -80,7 +80,7 @@ void compare(const Attention& attend, const answers& found)
 
 }  // namespace
 
-TEST_CASE("a product that is chosen at run time answers as the one whose types are known")
+TEST_CASE("a product chosen at run time equals the product with static types")
 {
     using namespace heed;
     const auto additive = browser::detail::additive(2);
@@ -114,7 +114,7 @@ TEST_CASE("a product that is chosen at run time answers as the one whose types a
     });
 }
 
-TEST_CASE("additive, softmax and weighted sum, by plain loops")
+TEST_CASE("additive, softmax and weighted sum equal plain loops")
 {
     const scene what = first_scene();
     const answers found = of("additive", "softmax", "weighted_sum", what);
@@ -138,7 +138,7 @@ TEST_CASE("additive, softmax and weighted sum, by plain loops")
     }
 }
 
-TEST_CASE("every legal product answers with finite weights and contexts, at the limits of its numbers, too")
+TEST_CASE("every legal product has finite weights and contexts, even at the limits of its parameters")
 {
     const catalogue& all = policies();
     std::size_t legal = 0;
@@ -173,7 +173,7 @@ TEST_CASE("every legal product answers with finite weights and contexts, at the 
     CHECK(legal > 1000);
 }
 
-TEST_CASE("what is not legal is refused in the library's words")
+TEST_CASE("illegal products are rejected with the library's messages")
 {
     using namespace heed;
     const catalogue& all = policies();
@@ -232,7 +232,7 @@ list plain_context(const list& weights, const scene& what)
     }
     return c;
 }
-/// Scores of both heads, e_h = q_h · h / √4; the second one's query is turned by 90 degrees: (x, y) -> (−y, x).
+/// Scores of both heads, e_h = q_h · h / √4; the second head rotates the query by 90 degrees: (x, y) -> (−y, x).
 std::vector<list> plain_scores(const scene& what, std::size_t s)
 {
     const point q = what.queries[s];
@@ -248,7 +248,7 @@ void check_near(const list& is, const list& should)
     REQUIRE(is.size() == should.size());
     for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == support::approx(should[i]));
 }
-/// Of both heads, word by word.
+/// Interleaves both heads, word by word.
 list beside(const list& a, const list& b)
 {
     list both;
@@ -258,7 +258,7 @@ list beside(const list& a, const list& b)
 
 }  // namespace
 
-TEST_CASE("two heads, joined in each way, by plain loops")
+TEST_CASE("two heads, joined in each way, equal plain loops")
 {
     const scene what = first_scene();
     const answers alone = of("scaled_dot", "softmax", "multi_head"), gated = of("scaled_dot", "softmax", "gated_heads"),
@@ -304,7 +304,7 @@ TEST_CASE("two heads, joined in each way, by plain loops")
         for (std::size_t i = 0; i < 4; ++i) mean[i] = (m[i] + n[i]) / 2;
         check_near(talking.contexts[s], mean);
 
-        // Latent heads: the first reads (x, y), the second the distance, one radian for each position.
+        // Latent heads: the first reads (x, y), the second reads the distance, one radian per position.
         list reads, stands;
         for (std::size_t t = 0; t < a.size(); ++t) {
             reads.push_back(4 * (x * what.words[t].x + what.queries[s].y * what.words[t].y) / 2);
@@ -335,7 +335,7 @@ TEST_CASE("talking heads exchange weights")
     }
 }
 
-TEST_CASE("each head has a memory of its own")
+TEST_CASE("each head has its own memory")
 {
     const answers both = of("additive", "temporal", "multi_head"), one = of("additive", "temporal", "weighted_sum");
     for (std::size_t s = 0; s < one.weights.size(); ++s) {
@@ -344,7 +344,7 @@ TEST_CASE("each head has a memory of its own")
     }
 }
 
-TEST_CASE("what a document remembers, by plain loops: the same sentence twice")
+TEST_CASE("document state equals plain loops when a sentence occurs twice")
 {
     const answers found = of("additive", "document_temporal", "weighted_sum");
     const auto& e = of("additive", "temporal", "weighted_sum").scores;
@@ -352,7 +352,7 @@ TEST_CASE("what a document remembers, by plain loops: the same sentence twice")
     for (const list& step : e) {
         for (std::size_t t = 0; t < 6; ++t) history[t] += std::exp(step[t]);
     }
-    history[0] = history[3] = (history[0] + history[3]) / 2;  // "the" twice: each has half of both
+    history[0] = history[3] = (history[0] + history[3]) / 2;  // "the" occurs twice: each position gets half of the sum
     for (std::size_t s = 0; s < e.size(); ++s) {
         list L;
         for (const double sum : history) L.push_back(std::log(sum));
@@ -361,7 +361,7 @@ TEST_CASE("what a document remembers, by plain loops: the same sentence twice")
     }
 }
 
-TEST_CASE("penalties of the weights that are shown, by plain loops")
+TEST_CASE("penalties of the displayed weights equal plain loops")
 {
     const answers found = of("additive", "softmax", "weighted_sum");
     double once = 0, again = 0, back = 0, guided = 0, last = 0;
@@ -385,7 +385,7 @@ TEST_CASE("penalties of the weights that are shown, by plain loops")
     CHECK(penalties_of(of("scaled_dot", "softmax", "multi_head")).empty());
 }
 
-TEST_CASE("every page of a mechanism has a legal product, and heads refuse what they do not take")
+TEST_CASE("every mechanism page has a legal product, and unsupported heads are rejected")
 {
     const catalogue& all = policies();
     const auto pages = all.pages();

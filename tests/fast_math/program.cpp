@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A user's program, compiled with flags that let the compiler reassociate: functions and weights must be right, and
-// what is hidden must stay hidden. Says what is wrong, and returns 1 then.
+// A user's program, compiled with flags that let the compiler reassociate: functions and weights must be correct, and
+// masked positions must stay masked. Prints the errors and then returns 1.
 
 #include <cmath>
 #include <cstddef>
@@ -34,8 +34,8 @@ void near(double is, double right, double tolerance, const char* what)
     require(std::fabs(is - right) <= tolerance * std::fabs(right), what, is, right);
 }
 
-/// f over [low, high] to 16 units in the last place, where the result is a normal number: with -ffast-math, g++ makes
-/// the processor treat the others as 0.
+/// Compares f over [low, high] to 16 units in the last place, where the result is a normal number: with -ffast-math,
+/// g++ sets the processor to flush subnormal numbers to 0.
 template <class T, class F, class Exact>
 void functions_agree(const char* what, T low, T high, F f, Exact exact)
 {
@@ -96,10 +96,10 @@ array<T, N> numbers(const shape_of_rank<N>& shape, unsigned seed)
     return x;
 }
 
-constexpr std::size_t B = 3, P = 21, D = 19, Q = 17, A = 37;  // sentences, positions, sizes
+constexpr std::size_t B = 3, P = 21, D = 19, Q = 17, A = 37;  // batch, positions, sizes
 const std::size_t real[B] = {21, 5, 0};
 
-/// α of softmax(e − L), where L is what is remembered (-inf: nothing), over the positions that may be seen.
+/// α of softmax(e − L), where L is the accumulated history (-inf: none), over the visible positions.
 std::vector<double> softmax(const std::vector<double>& e, const std::vector<double>& L, std::size_t hidden)
 {
     std::vector<double> y(e.size());
@@ -113,7 +113,7 @@ std::vector<double> softmax(const std::vector<double>& e, const std::vector<doub
     return y;
 }
 
-/// Three steps of a mechanism, one of them with a mask, against plain loops in double. score(b, j, query): e_j.
+/// Three steps of a mechanism, one with a mask, against plain loops in double. score(b, j, query): e_j.
 template <class T, class Attention, class Score>
 void mechanism(const char* what, const Attention& attend, const array<T, 3>& annotations, Score score, bool temporal)
 {
@@ -156,7 +156,7 @@ void mechanism(const char* what, const Attention& attend, const array<T, 3>& ann
     }
 }
 
-/// Annotations, parameters, and scores by plain loops in double.
+/// Annotations, parameters, and scores computed by plain loops in double.
 template <class T>
 struct example {
     array<T, 3> annotations = numbers<T, 3>({B, P, D}, 1);
@@ -165,7 +165,7 @@ struct example {
 
     example()
     {
-        for (std::size_t b = 0; b < B; ++b) {  // padding is anything
+        for (std::size_t b = 0; b < B; ++b) {  // padding has arbitrary values
             for (std::size_t j = real[b]; j < P; ++j) {
                 for (std::size_t d = 0; d < D; ++d)
                     annotations(b, j, d) =
@@ -198,7 +198,7 @@ struct example {
     }
 };
 
-/// Each score, each normalizer and each type of numbers, not in every combination: the kernels are the same templates.
+/// Each score, each normalizer and each number type, but not every combination: the kernels are the same templates.
 void mechanisms()
 {
     const example<float> f;

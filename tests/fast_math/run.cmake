@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles program.cpp with FLAGS and runs it: EXPECT=right. EXPECT=refused: it must not compile, and heed's error must
-# say what to do.
+# Compiles program.cpp with FLAGS. EXPECT=right: runs it and checks the results. EXPECT=refused: it must not compile,
+# and heed's error must state the fix.
 
 cmake_minimum_required(VERSION 3.22)
 
 foreach(directory IN LISTS SYSTEM_INCLUDES)
-  # Naming the compiler's own directories again would break its #include_next.
+  # Passing the compiler's built-in directories again would break its #include_next.
   if(directory AND NOT directory STREQUAL INCLUDE AND NOT directory IN_LIST IMPLICIT_INCLUDES)
     list(APPEND includes -isystem "${directory}")
   endif()
@@ -20,7 +20,7 @@ set(ENV{LC_ALL} C)
 if(EXPECT STREQUAL "refused")
   execute_process(COMMAND ${compile} -E -Wfatal-errors RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(result EQUAL 0 OR NOT output MATCHES "error: [^\n]*add -fno-finite-math-only")
-    message(FATAL_ERROR "With ${FLAGS} heed must be refused in one sentence. ${COMPILER} says:\n${output}")
+    message(FATAL_ERROR "With ${FLAGS} the compiler must reject heed with one clear error. ${COMPILER} printed:\n${output}")
   endif()
   return()
 endif()

@@ -5,19 +5,19 @@
 
 namespace fuzz::bpe {
 
-/// Codes, "====", and a text to split.
+/// BPE codes, "====", and a text to split.
 void run(std::string_view bytes)
 {
     const two_texts given(bytes);
     const auto path = file_of(given.first);
     const auto codes = read(path, given.first.size(), 128, [&] { return heed::text::bpe_codes::read(path); });
     if (!codes) return;
-    require(heed::text::bpe_codes::from_text(codes->to_text()) == *codes, "written again it reads otherwise");
+    require(heed::text::bpe_codes::from_text(codes->to_text()) == *codes, "the codes change in a round trip");
     const heed::text::sentence words = heed::text::split(given.second);
     const allowance limited(free_bytes + 1024 * bytes.size());
-    accepts([&] {  // refuses what is not UTF-8
+    accepts([&] {  // rejects invalid UTF-8
         const heed::text::sentence pieces = heed::text::bpe(*codes).apply(words);
-        require(heed::text::undo_bpe(pieces) == words, "pieces are not joined to their words");
+        require(heed::text::undo_bpe(pieces) == words, "subwords do not join to their words");
     });
 }
 

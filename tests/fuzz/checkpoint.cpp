@@ -23,7 +23,7 @@ struct model {
 template <class Matrix, class Vector>
 model(Matrix, Vector) -> model<Matrix, Vector>;
 
-/// A training, as a program has it.
+/// The training state of a program.
 struct training {
     model<heed::array<float, 2>, heed::array<float, 1>> weights{heed::array<float, 2>({2, 3}),
                                                                 heed::array<float, 1>({3})};
@@ -61,13 +61,13 @@ void run(std::string_view bytes)
     training into;
     const auto done = read(path, bytes.size(), 32, [&] { return into.load(path), true; });
     if (!done) {
-        require(into.saved() == before, "a checkpoint that is refused has changed something");
+        require(into.saved() == before, "a rejected checkpoint changed the state");
         return;
     }
     const std::string written = into.saved();
     training again;
     again.load(file_of(written));
-    require(again.saved() == written, "written again it reads otherwise");
+    require(again.saved() == written, "the checkpoint changes in a round trip");
 }
 
 std::vector<std::string> seeds()

@@ -13,25 +13,25 @@ using heed::text::sentence;
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
-    // A token takes a string; a line takes a list.
+    // A token needs a string, a line needs a list.
     const auto found = read(path, bytes.size(), 128, [&] { return heed::text::read_corpus(path, empty_lines::keep); });
     const auto strict = read(path, bytes.size(), 128, [&] { return heed::text::read_corpus(path); });
-    if (strict) require(found && *strict == *found, "without empty lines it reads otherwise");
+    if (strict) require(found && *strict == *found, "the mode without empty lines reads differently");
     if (!found) return;
     std::string text;
     for (const sentence& line : *found) {
         const std::string joined = heed::text::join(line);
         text += joined + '\n';
-        require(heed::text::split(joined) == line, "a line that is joined is split otherwise");
+        require(heed::text::split(joined) == line, "a joined line is split differently");
         const std::string shown = heed::text::printable(joined);
-        require(!heed::text::find_invalid_utf8(shown), "what is printed is not UTF-8");
-        require(heed::text::printable(shown) == shown, "what is printed is not printable");
+        require(!heed::text::find_invalid_utf8(shown), "printable text is not UTF-8");
+        require(heed::text::printable(shown) == shown, "printable() is not idempotent");
         heed::metrics::tokenize_13a(joined);
     }
-    // The byte order mark is no part of the text; another one at its beginning would be taken for it.
+    // The byte order mark is not part of the text; a second one at the start would be mistaken for it.
     if (text.starts_with(heed::text::byte_order_mark)) return;
     const auto copy = file_of(text, "written");
-    require(heed::text::read_corpus(copy, empty_lines::keep) == *found, "written again it reads otherwise");
+    require(heed::text::read_corpus(copy, empty_lines::keep) == *found, "the corpus changes in a round trip");
 }
 
 std::vector<std::string> seeds()

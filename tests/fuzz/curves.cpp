@@ -8,7 +8,7 @@
 
 namespace fuzz::curves {
 
-/// A training's log that is drawn.
+/// A training log to plot.
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);

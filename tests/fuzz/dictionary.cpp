@@ -6,7 +6,7 @@
 
 namespace fuzz::dictionary {
 
-/// A dictionary, "====", and a table of phrases.
+/// A dictionary, "====", and a phrase table.
 void run(std::string_view bytes)
 {
     const two_texts given(bytes);
@@ -20,14 +20,14 @@ void run(std::string_view bytes)
         const auto meanings = words->meanings(source, target);
         require(meanings.size() == source.vocabulary.size(), "not a list for each word");
         for (const auto& each : meanings)
-            for (const auto id : each) require(id < target.vocabulary.size(), "a word that is not there");
+            for (const auto id : each) require(id < target.vocabulary.size(), "a word outside the vocabulary");
     }
     const auto table = file_of(given.second, "phrases");
     const auto phrases =
         read(table, given.second.size(), 128, [&] { return translation::read_phrases(table, source, target); });
     if (phrases)
         for (const auto& phrase : phrases->phrases())
-            require(!phrase.empty() && phrase.size() <= 4, "a phrase's length");
+            require(!phrase.empty() && phrase.size() <= 4, "wrong phrase length");
 }
 
 std::vector<std::string> seeds()

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What all fuzz targets share. A target is a file of this folder: it gives arbitrary bytes to one of heed's readers and
-// checks what every reader promises:
+// Code shared by all fuzz targets. A target is a file in this folder: it passes arbitrary bytes to one of heed's
+// readers and checks the guarantees of every reader:
 //
-//     what it refuses, it refuses with heed::error, which names the file;
-//     it never has more memory than `free_bytes` and a stated multiple of the file's size;
-//     what it has read and written again reads equal.
+//     rejected input throws heed::error, whose message names the file;
+//     memory never exceeds `free_bytes` plus a stated multiple of the file's size;
+//     data that is read, written and read again is equal.
 //
-// entry.cpp makes a program for libFuzzer of the targets, replay.cpp one for any compiler.
+// entry.cpp builds a libFuzzer program from a target, replay.cpp a program for any compiler.
 
 #include <heed/core/errors.hpp>
 
@@ -26,14 +26,14 @@ namespace fuzz {
 /// A pseudo-random number below `end`.
 using dice = std::function<std::size_t(std::size_t end)>;
 
-/// Changes a piece of bytes without knowing what it is, up to a size: libFuzzer's mutations, or simple ones.
+/// Mutates bytes without knowledge of the format, up to a size: libFuzzer's mutations, or simple ones.
 using scramble = std::function<std::string(std::string bytes, std::size_t most)>;
 
 struct target {
     const char* name;
     void (*run)(std::string_view bytes);
     std::vector<std::string> (*seeds)();
-    /// Changes a file as one who knows its format; null if scrambled bytes are as good.
+    /// Mutates a file with knowledge of its format; null if bytewise mutations are as good.
     std::string (*mutate)(std::string_view bytes, const dice& roll, const scramble& bytewise) = nullptr;
 };
 
@@ -48,7 +48,7 @@ struct registered {
     explicit registered(const target& one) { targets().push_back(one); }
 };
 
-/// Says what is wrong and ends the program.
+/// Reports the failure and ends the program.
 [[noreturn]] void fail(const std::string& what);
 
 inline void require(bool good, const char* what)
@@ -56,8 +56,9 @@ inline void require(bool good, const char* what)
     if (!good) fail(what);
 }
 
-/// Limits what operator new gives (memory.cpp): beyond it the program fails. One at a time. HEED_FUZZ_MARGIN multiplies
-/// it: CI looks for files that claim what they do not have, and not for the last byte of a limit.
+/// Limits the memory that operator new returns (memory.cpp): the program fails above the limit. Only one instance at a
+/// time. HEED_FUZZ_MARGIN multiplies the limit: CI looks for headers that claim more data than the file has, not for
+/// exact limits.
 class allowance {
 public:
     explicit allowance(std::size_t bytes);
@@ -66,14 +67,15 @@ public:
     allowance& operator=(const allowance&) = delete;
 };
 
-/// What a reader may use whatever the file: buffers of streams, messages.
+/// Memory that a reader may use for any file: stream buffers, messages.
 inline constexpr std::size_t free_bytes = std::size_t{64} << 10;
 
-/// A file of this process's own with these bytes; the next one with the same name takes its place.
+/// A file of this process with these bytes; the next file of the same name replaces it.
 std::filesystem::path file_of(std::string_view bytes, const std::string& name = "read");
 
-/// What read() returns, or nothing if it refuses the file of `size` bytes. Fails if it has more than `free` bytes and
-/// `multiple` times the size, if it throws anything but heed::error, or an error without `name` in its message.
+/// The result of read(), or nothing if it rejects the file of `size` bytes. Fails if it uses more memory than `free`
+/// bytes plus `multiple` times the size, throws anything other than heed::error, or throws an error without `name` in
+/// its message.
 template <class Read>
 auto read(const std::string& name, std::size_t size, std::size_t multiple, const Read& reader,
           std::size_t free = free_bytes) -> std::optional<decltype(reader())>
@@ -90,7 +92,7 @@ auto read(const std::string& name, std::size_t size, std::size_t multiple, const
     return std::nullopt;
 }
 
-/// Whether f() returns; fails if it throws anything but heed::error.
+/// Whether f() returns; fails if it throws anything other than heed::error.
 template <class F>
 bool accepts(const F& f)
 {
@@ -104,7 +106,7 @@ bool accepts(const F& f)
     }
 }
 
-/// The part of an input before the first line "====", and what follows it: for targets that need two texts.
+/// The part of an input before the first line "====", and the rest: for targets that need two texts.
 struct two_texts {
     std::string first, second;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Mutations of files whose header says where their bytes are. Scrambled bytes rarely get past a header's checks; these
-// change a claim, a name or the data, and make the rest of the file agree with it, or not.
+// Mutations of files whose header gives the positions of the data. Bytewise mutations rarely pass the checks of a
+// header; these change a value, a name or the data, and make the rest of the file consistent with it, or not.
 
 #include "fuzz.hpp"
 
@@ -22,7 +22,7 @@ namespace fuzz {
 
 inline constexpr std::size_t most_mutated = 4096;
 
-/// Numbers at which sizes overflow, or signs change, or nothing is left.
+/// Numbers at which sizes overflow, signs change, or sizes become 0.
 inline std::uint64_t odd_number(const dice& roll)
 {
     constexpr std::uint64_t all[] = {0,          1,          2,          3,          4,          7,
@@ -68,8 +68,7 @@ inline std::string with_odd_number(std::string text, const dice& roll)
     return text.replace(begin, size, std::to_string(odd_number(roll)));
 }
 
-// ---- safetensors
-// -------------------------------------------------------------------------------------------------------
+// ---- safetensors ------------------------------------------------------------------------------------------------
 
 inline std::string safetensors_of(const std::string& header, std::string_view data)
 {
@@ -141,7 +140,8 @@ inline void change_tensor(nlohmann::ordered_json& header, const dice& roll)
     }
 }
 
-/// Offsets one after the other, as shapes and types say, and as many bytes; a shape that is too large stays as it is.
+/// Consecutive offsets that match shapes and types, with data of the same size; offsets of a too large shape are
+/// unchanged.
 inline std::string with_offsets(nlohmann::ordered_json& header, std::string data)
 {
     const std::map<std::string, std::uint64_t> sizes{{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
@@ -182,8 +182,7 @@ inline std::string mutated_safetensors(std::string_view bytes, const dice& roll,
     return safetensors_of(header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), data);
 }
 
-// ---- .npy
-// --------------------------------------------------------------------------------------------------------------
+// ---- .npy -------------------------------------------------------------------------------------------------------
 
 inline std::string npy_of(const std::string& header, std::string_view data, char version = 1)
 {

@@ -6,7 +6,7 @@
 
 namespace fuzz::log {
 
-/// A training's log that is gone on with.
+/// A training log that is continued.
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
@@ -16,7 +16,7 @@ void run(std::string_view bytes)
         return heed::text::read_corpus(path);
     };
     const auto kept = read(path, bytes.size(), 128, go_on);
-    if (kept) require(go_on() == *kept, "gone on with twice it is another");
+    if (kept) require(go_on() == *kept, "continuing the log twice changes it");
 
     // A line of an n-best list.
     const heed::text::sentence tokens = heed::text::split(bytes);

@@ -12,8 +12,8 @@
 #include <malloc.h>
 #include <stdlib.h>  // mkdtemp
 
-// operator new, aligned or not, with a limit; and files. A file that claims more than it has is found by what it makes
-// its reader ask for, whether or not the machine has that much.
+// operator new, aligned or not, with a limit; and files. A file that claims more data than it has is detected by the
+// allocations of its reader, whether or not the machine has that much memory.
 
 namespace {
 
@@ -24,7 +24,7 @@ std::atomic<std::size_t> now{0}, limit{no_limit};
 {
     if (bytes > no_limit / 2 || now + bytes > limit) {
         const std::size_t had = now, most = limit.exchange(no_limit);
-        fuzz::fail("asks for " + std::to_string(bytes) + " bytes; it has " + std::to_string(had) +
+        fuzz::fail("allocates " + std::to_string(bytes) + " bytes; it has " + std::to_string(had) +
                    " already, and may have " + std::to_string(most));
     }
     void* const memory = alignment == 0

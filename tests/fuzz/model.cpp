@@ -10,7 +10,7 @@ namespace fuzz::model {
 
 namespace translator = heed::translator;
 
-/// Numbers that a search has whatever its model, such as the blocks that threads keep.
+/// Memory that a search uses for any model, such as the blocks that threads keep.
 constexpr std::size_t free_of_search = std::size_t{16} << 20;
 
 std::string bytes_of(const heed::io::archive& archive)
@@ -25,14 +25,14 @@ void run(std::string_view bytes)
 {
     heed::set_threads(1);
     const auto path = file_of(bytes);
-    // A word of the vocabularies takes 128 times its bytes at most, a number in 8 bits becomes several floats.
+    // A vocabulary word takes at most 128 times its bytes; an 8-bit number becomes several floats.
     const auto found = read(
         path, bytes.size(), 128, [&] { return translator::load_model(path); }, 4 * free_bytes);
     if (!found) return;
     const heed::io::archive written = translator::to_archive(*found);
     const auto again = translator::from_archive(written);
-    require(again.system->copy() == found->system->copy(), "written again it has other numbers");
-    require(translator::to_archive(again).metadata == written.metadata, "written again it says otherwise");
+    require(again.system->copy() == found->system->copy(), "the parameters change in a round trip");
+    require(translator::to_archive(again).metadata == written.metadata, "the metadata changes in a round trip");
 
     const allowance limited(free_of_search + 1024 * bytes.size());
     accepts([&] {
@@ -43,8 +43,8 @@ void run(std::string_view bytes)
     });
 }
 
-/// Another size in the options, and in the tensors that seem to follow from it, all or most; or the last layer under
-/// another number.
+/// Changes a size in the options and in all or most of the tensors that seem to depend on it; or renumbers the last
+/// layer.
 std::string with_other_size(std::string_view bytes, const dice& roll)
 {
     if (bytes.size() < 8) return {};
@@ -85,7 +85,7 @@ std::string mutate(std::string_view bytes, const dice& roll, const scramble& byt
     return changed.empty() ? mutated_safetensors(bytes, roll, bytewise) : changed;
 }
 
-/// A small model; `set`: options that are not the system's usual ones.
+/// A small model; `set`: options that differ from the system's defaults.
 std::string seed_of(const std::string& system, const std::vector<std::pair<std::string, std::string>>& set = {},
                     const std::string& numbers = "")
 {

@@ -2,13 +2,13 @@
 //
 // Runs every target without libFuzzer, with any compiler:
 //
-//     fuzz_replay FOLDER              its seeds, some changes of each, always the same, and the inputs that once broke
+//     fuzz_replay FOLDER              its seeds, a few fixed mutations of each, and the inputs that once broke
 //                                     it, FOLDER/<target>/*
 //     fuzz_replay TARGET FILE…        these inputs
 //     fuzz_replay --seeds FOLDER      writes the seeds to FOLDER/<target>/, for libFuzzer
 //     fuzz_replay --targets           their names
 //
-// If one breaks, it prints the input and how to repeat it.
+// If an input fails, prints it and how to reproduce the failure.
 
 #include "fuzz.hpp"
 
@@ -23,11 +23,11 @@ extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*function_ref
 
 namespace {
 
-/// What runs now.
+/// The target that is running.
 const char* running = "";
 std::string_view input;
 
-/// Says how to repeat what broke, with the input in base64.
+/// Prints how to reproduce the failure, with the input in base64.
 void say_input()
 {
     if (*running == '\0') return;
@@ -74,7 +74,7 @@ public:
 
     std::size_t operator()(std::size_t end) { return random_() % std::max<std::size_t>(end, 1); }
 
-    /// One to three bytes changed, left out or put in, or a piece repeated.
+    /// Changes, removes or inserts one to three bytes, or repeats a part.
     std::string scrambled(std::string bytes, std::size_t most)
     {
         for (std::size_t n = (*this)(3) + 1; n-- > 0;) {

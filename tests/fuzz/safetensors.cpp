@@ -15,7 +15,7 @@ using heed::io::archive;
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
-    // A tensor of nothing takes 45 bytes of a header, and 300 in memory with its name.
+    // An empty tensor takes 45 bytes in the header, and 300 bytes of memory including its name.
     const auto found = read(path, bytes.size(), 16, [&] { return heed::io::load(path, heed::io::storage::copied); });
     if (!found) return;
     require(heed::io::load(path).tensors == found->tensors, "mapped and copied differ");
@@ -43,7 +43,7 @@ void run(std::string_view bytes)
     archive first = *found;
     by_name(first);
     by_name(again);
-    require(first.tensors == again.tensors && first.metadata == again.metadata, "written again it reads otherwise");
+    require(first.tensors == again.tensors && first.metadata == again.metadata, "the archive changes in a round trip");
 }
 
 std::vector<std::string> seeds()

@@ -11,7 +11,7 @@
 
 namespace fuzz::service {
 
-/// A service whose translations are the words backwards, and which never says that it was too slow.
+/// A service whose translations reverse the words and that never times out.
 translation::service& served()
 {
     translation::engine with;
@@ -50,15 +50,15 @@ void run(std::string_view bytes)
     translation::service& all = served();
     translation::http::answer said;
     {
-        // A list of a thousand empty lists takes a value and a place each.
+        // A list of a thousand empty lists needs a value and a slot for each.
         const allowance limited(4 * free_bytes + 128 * bytes.size());
         said = all.answer(asked);
     }
-    require(said.status == 200 || (said.status >= 400 && said.status < 500), "refused as the service's own mistake");
+    require(said.status == 200 || (said.status >= 400 && said.status < 500), "rejected with a server error");
     const json read = json::parse(said.body, nullptr, false);
     require(read.is_object(), "an answer that is not JSON");
     if (said.status != 200) {
-        require(read.contains("error") && !read.at("error").get<std::string>().empty(), "refused without a reason");
+        require(read.contains("error") && !read.at("error").get<std::string>().empty(), "rejected without a reason");
         return;
     }
     const json text = json::parse(bytes).at("text");

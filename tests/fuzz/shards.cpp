@@ -13,7 +13,7 @@ namespace text = heed::text;
 using text::detail::shard_entry;
 using text::detail::shards_header;
 
-/// The parts of such a file.
+/// The parts of a shard file.
 struct parts {
     shards_header header;
     std::vector<shard_entry> entries;
@@ -45,7 +45,7 @@ struct parts {
         return found;
     }
 
-    /// Hashes as the writer makes them, of shards that lie in the data.
+    /// Hashes as computed by the writer, of the shards inside the data.
     void hash()
     {
         const std::string all = std::string(front(), '\0') + data;
@@ -80,7 +80,7 @@ void run(std::string_view bytes)
     for (std::size_t shard = 0; shard < found->size(); ++shard) {
         auto pairs = read(path, bytes.size(), 16, [&] { return found->read(shard); });
         if (!pairs) return;
-        require(pairs->size() == found->size_of(shard).pairs, "a shard of another size");
+        require(pairs->size() == found->size_of(shard).pairs, "wrong shard size");
         all.push_back(std::move(*pairs));
         sizes.push_back(found->size_of(shard));
     }
@@ -93,10 +93,10 @@ void run(std::string_view bytes)
             writer.add(shard, all[shard].source[i], all[shard].target[i]);
     writer.commit();
     const text::pair_shards again(copy);
-    require(again.hash() == found->hash() && again.pairs() == found->pairs(), "written again it reads otherwise");
+    require(again.hash() == found->hash() && again.pairs() == found->pairs(), "the shards change in a round trip");
 }
 
-/// Changes the file, and makes its hashes agree with it, mostly.
+/// Changes the file and usually updates its hashes.
 std::string mutate(std::string_view bytes, const dice& roll, const scramble& bytewise)
 {
     parts changed = parts::of(bytes);
@@ -147,7 +147,7 @@ std::vector<std::string> seeds()
         file.header.stamp_bytes = file.stamp.size();
         file.header.note_bytes = file.note.size();
         file.entries.resize(2);
-        // Two pairs, one of them empty, then one: ends, ends, words, words.
+        // Two pairs, one empty, then one pair: ends, ends, words, words.
         file.data = numbers(std::uint32_t{2}, std::uint32_t{2}, std::uint32_t{0}, std::uint32_t{1});
         file.data +=
             wide ? numbers(std::uint32_t{4}, std::uint32_t{65536}) : numbers(std::uint16_t{4}, std::uint16_t{5});

@@ -7,10 +7,10 @@ namespace fuzz::vocabulary {
 
 void run(std::string_view bytes)
 {
-    // A word takes a string, a node of the table and its place in it.
+    // A word needs a string, a node of the table and its slot.
     const auto found = read("vocabulary", bytes.size(), 128, [&] { return heed::text::vocabulary::from_text(bytes); });
     if (!found) return;
-    require(found->to_text() == bytes, "written again it is another text");
+    require(found->to_text() == bytes, "the text changes in a round trip");
     for (heed::text::word_id id = 4; id < found->size(); ++id)
         require(found->id(found->word(id)) == id, "a word has another word's id");
 }

@@ -8,7 +8,7 @@
 
 using namespace heed::io;
 
-TEST_CASE("a name that is missing: the file, what it holds, what is most alike first")
+TEST_CASE("the error for a missing name lists the file's tensors, the most similar name first")
 {
     archive contents;
     contents.path = "model.safetensors";
@@ -36,7 +36,7 @@ TEST_CASE("a name that is missing: the file, what it holds, what is most alike f
     CHECK(said("x") == "model.safetensors: there is no tensor \"x\"; it holds none");
 }
 
-TEST_CASE("entries check what they are asked")
+TEST_CASE("entries check type, size and name")
 {
     CHECK_THROWS_WITH_AS(tensor_entry::of("a", {2, 2}, std::vector<float>{1, 2, 3}),
                          "tensor \"a\" is [2,2] but 3 values were given", heed::shape_error);

@@ -20,7 +20,7 @@ using heed::io::write_file;
 
 namespace {
 
-/// During its lifetime no file of this process may grow beyond this many bytes: to write() it looks like a full disk.
+/// Limits the size of every file of this process during its lifetime: write() fails as on a full disk.
 class file_size_limit {
 public:
     explicit file_size_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN))
@@ -43,7 +43,7 @@ private:
     rlimit old_{};
 };
 
-/// A process that has written half of a file: it lives until it is killed, as by kill -9.
+/// A process that has written half of a file and lives until it is killed, as by kill -9.
 class writer_elsewhere {
 public:
     explicit writer_elsewhere(const std::filesystem::path& path)
@@ -91,7 +91,7 @@ std::string problem(Action&& action)
 
 }  // namespace
 
-TEST_CASE("a new file, and an old one replaced")
+TEST_CASE("a new file is created, an old one is replaced")
 {
     const temporary_directory directory;
     write_file(directory.path() / "file", "first");
@@ -103,7 +103,7 @@ TEST_CASE("a new file, and an old one replaced")
     CHECK(directory.files() == 1);
 }
 
-TEST_CASE("until the commit the old file stays, and without a commit nothing is left behind")
+TEST_CASE("the old file stays until commit, and without a commit no file is left")
 {
     const temporary_directory directory;
     directory.write("file", "old");
@@ -132,7 +132,7 @@ TEST_CASE("two writers of one file do not mix")
     CHECK_THROWS_AS(one.commit(), heed::error);
 }
 
-TEST_CASE("no room: the error says so and the old file is whole")
+TEST_CASE("a full disk is reported and leaves the old file unchanged")
 {
     const temporary_directory directory;
     const std::string name = directory.write("file", "old").string();
@@ -149,7 +149,7 @@ TEST_CASE("no room: the error says so and the old file is whole")
     CHECK(directory.read("file") == much);
 }
 
-TEST_CASE("no room on a device that is always full")
+TEST_CASE("a device that is always full is reported")
 {
     if (!std::filesystem::exists("/dev/full")) return;
     const std::string said = problem([] { write_file("/dev/full", "anything"); });
@@ -163,7 +163,7 @@ TEST_CASE("a device is written to, not replaced")
     CHECK(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST_CASE("a place where no file can be")
+TEST_CASE("a path that cannot be a file is rejected")
 {
     const temporary_directory directory;
     const std::string here = directory.path().string();
@@ -177,7 +177,7 @@ TEST_CASE("a place where no file can be")
     CHECK(directory.files() == 1);
 }
 
-TEST_CASE("a target that turns into a directory meanwhile: the rename fails, the temporary goes")
+TEST_CASE("if the target becomes a directory, the rename fails and the temporary is removed")
 {
     const temporary_directory directory;
     const std::string name = (directory.path() / "file").string();
@@ -208,7 +208,7 @@ TEST_CASE("permissions are kept, links are followed, long names work")
     CHECK(directory.files() == 3);
 }
 
-TEST_CASE("a link to a file that is not there yet is followed")
+TEST_CASE("a link to a file that does not exist yet is followed")
 {
     const temporary_directory directory;
     const auto& here = directory.path();
@@ -229,7 +229,7 @@ TEST_CASE("a link to a file that is not there yet is followed")
           astray + " (a link to " + end + "): cannot create a temporary file next to it: No such file or directory");
 }
 
-TEST_CASE("links that lead to themselves end nowhere")
+TEST_CASE("cyclic links are rejected")
 {
     const temporary_directory directory;
     const std::string one = (directory.path() / "one").string();
@@ -255,7 +255,7 @@ TEST_CASE("the next writer of the same target removes a killed writer's leftover
     CHECK(directory.files() == 3);
 }
 
-TEST_CASE("a leftover is removed whatever process has its number now, and whatever its permissions")
+TEST_CASE("a leftover is removed for any process number and any permissions")
 {
     const temporary_directory directory;
     directory.write(".file.1-0.tmp", "of a process before");

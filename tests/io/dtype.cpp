@@ -11,7 +11,7 @@
 
 using namespace heed::io;
 
-TEST_CASE("which types hold which")
+TEST_CASE("conversions that keep every value are known")
 {
     for (const auto& pair : {std::pair{"F16", "F32"},
                              {"BF16", "F32"},
@@ -58,7 +58,7 @@ TEST_CASE("which types hold which")
 
 namespace {
 
-/// The value of a number with these bits, from the definition.
+/// The value of a number with these bits, by definition.
 double defined_value(std::uint32_t bits, int exponent_bits, int fraction_bits)
 {
     const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -88,7 +88,7 @@ void check_all_patterns(int exponent_bits, int fraction_bits)
     CHECK(from_double == 0);
 }
 
-/// Between all neighbors: the middle goes to the even one, anything else to the nearer one.
+/// Between all neighbors: the midpoint rounds to even, anything else to the nearer neighbor.
 template <class Half>
 void check_rounding(std::uint16_t infinity)
 {
@@ -118,19 +118,19 @@ void check_rounding(std::uint16_t infinity)
 
 }  // namespace
 
-TEST_CASE("each of the 65,536 patterns is the float of its definition, and comes back with every bit")
+TEST_CASE("each of the 65,536 patterns is the float of its definition and survives a round trip")
 {
     check_all_patterns<float16>(5, 10);
     check_all_patterns<heed::io::bfloat16>(8, 7);
 }
 
-TEST_CASE("between neighbors the nearest, in the middle the even one, from float and from double")
+TEST_CASE("floats and doubles round to nearest, ties to even")
 {
     check_rounding<float16>(0x7C00);
     check_rounding<heed::io::bfloat16>(0x7F80);
 }
 
-TEST_CASE("beyond the largest and below the smallest")
+TEST_CASE("overflow and underflow follow IEEE 754")
 {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     CHECK(static_cast<float>(float16(65504.0F)) == 65504.0F);
@@ -140,7 +140,7 @@ TEST_CASE("beyond the largest and below the smallest")
     CHECK(static_cast<float>(float16(infinity)) == infinity);
     CHECK(static_cast<float>(heed::io::bfloat16(std::numeric_limits<float>::max())) == infinity);
     CHECK(static_cast<float>(heed::io::bfloat16(1e300)) == infinity);
-    CHECK(float16(0x1p-25).bits == 0);  // half of the smallest goes to the even 0
+    CHECK(float16(0x1p-25).bits == 0);  // half of the smallest rounds to the even 0
     CHECK(float16(0x1.0000001p-25).bits == 1);
     CHECK(float16(-0x1p-26F).bits == 0x8000);
     CHECK(float16(5e-324).bits == 0);
@@ -148,12 +148,12 @@ TEST_CASE("beyond the largest and below the smallest")
     CHECK(heed::io::bfloat16(std::numeric_limits<float>::denorm_min()).bits == 0);
     CHECK(heed::io::bfloat16(0x1p-133F).bits == 1);
     CHECK(heed::io::bfloat16(5e-324).bits == 0);
-    // Rounded once: by way of float this double would be a tie, and go down.
+    // Rounded once: rounded to float first, this double would become a tie and round down.
     CHECK(float16(1 + 0x1p-11 + 0x1p-40).bits == 0x3C01);
     static_assert(float16(1.5F).bits == 0x3E00 && static_cast<float>(heed::io::bfloat16(-2.0)) == -2.0F);
 }
 
-TEST_CASE("a NaN stays one, even if only its lowest bits said so")
+TEST_CASE("a NaN stays NaN, even if only its lowest bits are set")
 {
     CHECK(std::isnan(static_cast<float>(float16(std::bit_cast<float>(0x7F800001u)))));
     CHECK(std::isnan(static_cast<float>(heed::io::bfloat16(std::bit_cast<float>(0xFF800001u)))));
@@ -162,7 +162,7 @@ TEST_CASE("a NaN stays one, even if only its lowest bits said so")
 }
 
 #if defined(__FLT16_MANT_DIG__) && !defined(__clang__)
-TEST_CASE("as the compiler's own _Float16")
+TEST_CASE("conversions equal those of the compiler's _Float16")
 {
     std::size_t wrong = 0;
     for (std::uint64_t i = 0; i < 4'000'000; ++i) {

@@ -16,7 +16,7 @@
 
 using namespace heed::io;
 
-TEST_CASE("a file's bytes, mapped or copied, and parts of them, which outlive the file and the whole")
+TEST_CASE("mapped or copied bytes, and parts of them, outlive the file")
 {
     const temporary_directory directory;
     const std::string text = std::string("one\0two", 7) + "\xFF three";
@@ -42,7 +42,7 @@ TEST_CASE("a file's bytes, mapped or copied, and parts of them, which outlive th
     CHECK(shared_bytes{}.empty());
 }
 
-TEST_CASE("bytes of one's own, and those of an owner, who lives as long as they do")
+TEST_CASE("bytes may have an owner, which lives as long as they do")
 {
     const shared_bytes own(std::vector<std::byte>{std::byte{1}, std::byte{2}});
     const shared_bytes copy = own;
@@ -57,7 +57,7 @@ TEST_CASE("bytes of one's own, and those of an owner, who lives as long as they 
     CHECK(owner.use_count() == 1);
 }
 
-TEST_CASE("what is no file")
+TEST_CASE("paths that are not regular files are rejected")
 {
     const temporary_directory directory;
     const std::string here = directory.path().string();
@@ -68,5 +68,5 @@ TEST_CASE("what is no file")
     CHECK(said(here, "a model") == here + ": is a directory; a model is needed");
     CHECK(said("/dev/null") == "/dev/null: is not a regular file");
     REQUIRE(::mkfifo((here + "/pipe").c_str(), 0600) == 0);
-    CHECK(said(here + "/pipe") == here + "/pipe: is not a regular file");  // and nobody waits for its other end
+    CHECK(said(here + "/pipe") == here + "/pipe: is not a regular file");  // and does not wait for a writer
 }

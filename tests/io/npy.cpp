@@ -38,7 +38,7 @@ tensor_entry read(const std::string& bytes)
     return load_npy(directory.write("some.array.npy", bytes));
 }
 
-/// load_npy()'s error for these bytes, without the path.
+/// The error of load_npy() for these bytes, without the path.
 std::string problem(const std::string& bytes)
 {
     const temporary_directory directory;
@@ -57,7 +57,7 @@ const std::string six_shorts("\0\0\1\0\2\0\3\0\4\0\5\0", 12);
 
 }  // namespace
 
-TEST_CASE("versions 1, 2 and 3; either quote; keys in any order; a comma or none at the end")
+TEST_CASE("versions 1 to 3, either quote, any order of keys and a trailing comma are read")
 {
     const std::string headers[] = {described("'<i2'", "False", "(2, 3)"), described("'<i2'", "False", "(2,3,)"),
                                    described("'<i2'", "False", "(2L, 3L)"),
@@ -74,7 +74,7 @@ TEST_CASE("versions 1, 2 and 3; either quote; keys in any order; a comma or none
     }
 }
 
-TEST_CASE("the last axis comes to run fastest, the lowest byte to be first")
+TEST_CASE("Fortran order and big-endian numbers are converted")
 {
     const auto turned = read(file_of(described("'<i2'", "True", "(2, 3)"), six_shorts));
     CHECK(turned.values<std::int16_t>() == std::vector<std::int16_t>{0, 2, 4, 1, 3, 5});
@@ -95,7 +95,7 @@ TEST_CASE("the last axis comes to run fastest, the lowest byte to be first")
     CHECK(read(file_of(described("'<f8'", "True", "(3, 0, 2)"))).size() == 0);
 }
 
-TEST_CASE("what is saved is loaded, with NumPy's bytes")
+TEST_CASE("a saved array is loaded, with NumPy's bytes")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "x.npy";
@@ -136,7 +136,7 @@ TEST_CASE("types that heed does not read keep NumPy's name")
     CHECK(read(file_of(described(fields, "False", "(1,)"), "x")).dtype == fields);
 }
 
-TEST_CASE("a file cut off anywhere, and one with more")
+TEST_CASE("truncated files and extra bytes are rejected")
 {
     const std::string whole = file_of(described("'<i2'", "False", "(2, 3)"), six_shorts);
     for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -150,11 +150,11 @@ TEST_CASE("a file cut off anywhere, and one with more")
         for (const char byte : {'\0', '\'', '9', '(', '[', '}', '\xFF'}) {
             std::string changed = whole;
             changed[i] = byte;
-            problem(changed);  // whatever it says: no worse
+            problem(changed);  // any error is fine, but no crash
         }
 }
 
-TEST_CASE("headers that are damaged")
+TEST_CASE("damaged headers are rejected")
 {
     const auto said = [](const std::string& header, const std::string& values = {}) {
         return problem(file_of(header, values));
@@ -181,7 +181,7 @@ TEST_CASE("headers that are damaged")
     }
     CHECK(said(described("'<f4'", "False", "(99999999999999999999,)")) ==
           "is damaged: the header has an extent that is too large");
-    // The fewest numbers that have more bytes than a program can count, and the most that have fewer.
+    // The smallest number of values whose byte size overflows, and the largest whose size does not.
     const std::string few = std::to_string(std::numeric_limits<std::size_t>::max() / 4),
                       many = std::to_string(std::numeric_limits<std::size_t>::max() / 4 + 1),
                       bytes = std::to_string(std::numeric_limits<std::size_t>::max() / 4 * 4);
@@ -196,7 +196,7 @@ TEST_CASE("headers that are damaged")
     CHECK(said(described("'<f4'", "False", "(1,)") + "x", "1234") == "is damaged: the header continues after its }");
 }
 
-TEST_CASE("files that cannot be opened")
+TEST_CASE("files that cannot be opened are reported")
 {
     const temporary_directory directory;
     const std::string here = directory.path().string();
@@ -220,9 +220,10 @@ TEST_CASE("the code of docs/how_to/load_weights.md")
     CHECK(load_npy(other).values<float>() == load_npy(path).values<float>());
 }
 
-// ---- with NumPy itself: numpy.py runs this program ------------------------------------------------------------------
+// ---- with NumPy; numpy.py runs this program
+// ---------------------------------------------------------------------------
 
-TEST_CASE("every type, byte order and layout that NumPy writes")
+TEST_CASE("every type, byte order and layout that NumPy writes is read")
 {
     const char* const folder = std::getenv("HEED_NUMPY_FILES");
     if (folder == nullptr) {

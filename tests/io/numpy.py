@@ -21,7 +21,7 @@ except ImportError:
 
 
 def arrays():
-    """What tests/io/npy.cpp expects, by name."""
+    """The arrays that tests/io/npy.cpp expects, by name."""
     counting = numpy.arange(24).reshape(2, 3, 4)
     result = {}
     for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"):
@@ -61,7 +61,7 @@ def check(program):
         single = numpy.load(here / "again.npy")
         assert single.dtype == numpy.float32 and (single == arrays()["f4.big.F"]).all()
 
-        # Each of the 65,536 numbers of 16 bits, as a float.
+        # Each of the 65,536 16-bit numbers, as a float.
         halves = {key: numpy.load(here / "halves" / f"{key}.npy") for key in ("float16", "float32", "float32.more", "rounded")}
         values = halves["float16"].astype(numpy.float32)
         assert halves["float16"].dtype == numpy.float16 and halves["float16"].size == 65536

@@ -37,7 +37,7 @@ tensor_entry& named(archive& file, const std::string& name) { return const_cast<
 
 }  // namespace
 
-TEST_CASE("matrices become bytes with a scale per column, tables with one per row, and come back within half a step")
+TEST_CASE("matrices have a scale per column and tables one per row; values change by at most half a step")
 {
     const archive before = sample(), small = io::in_int8(before), after = io::in_floats(small);
     CHECK(io::has_int8(small));
@@ -69,12 +69,12 @@ TEST_CASE("matrices become bytes with a scale per column, tables with one per ro
     }
 }
 
-TEST_CASE("what was rounded once is not rounded again: neither by a file nor by a product")
+TEST_CASE("quantized values are not rounded again by a file or a product")
 {
     const archive small = io::in_int8(sample()), wide = io::in_floats(small), again = io::in_int8(wide);
     for (const std::string name : {"cell.W", "embedding"}) CHECK(again.at(name) == small.at(name));
 
-    // A product with 1, which is 127 steps, reads a row of the matrix.
+    // A product with 1, which is 127 steps, returns a row of the matrix.
     const auto W = wide.at("cell.W").values<float>();
     kernels::int8_panels panels;
     panels.pack(5, 7, W.data(), 7);
@@ -97,7 +97,7 @@ TEST_CASE("zeros and very small numbers have the scale 0")
     CHECK(small.at("none") == file.at("none"));
 }
 
-TEST_CASE("BF16 has half of the bytes and eight digits")
+TEST_CASE("bfloat16 halves the size and keeps eight bits of precision")
 {
     const archive before = sample(), small = io::in_bfloat16(before);
     CHECK(small.at("cell.W").dtype == "BF16");
@@ -111,7 +111,7 @@ TEST_CASE("BF16 has half of the bytes and eight digits")
     CHECK_THROWS_WITH_AS(io::in_bfloat16(huge), "tensor \"W\"[1] is too large for BF16", error);
 }
 
-TEST_CASE("a file of 8 bits is one of safetensors")
+TEST_CASE("an int8 file is a safetensors file")
 {
     const temporary_directory place;
     const auto path = place.path() / "small.safetensors";
@@ -123,7 +123,7 @@ TEST_CASE("a file of 8 bits is one of safetensors")
     CHECK(floats.at("cell.W").values<float>() == io::in_floats(io::in_int8(file)).at("cell.W").values<float>());
 }
 
-TEST_CASE("what is wrong with weights of 8 bits is said")
+TEST_CASE("errors in int8 weights are reported")
 {
     const archive small = io::in_int8(sample());
     const auto message = [](const archive& file) -> std::string {

@@ -28,7 +28,7 @@ archive small()
     return contents;
 }
 
-/// The bytes of a file with this header and this much data.
+/// The bytes of a file with this header and data of this size.
 std::string file_of(const std::string& header, std::size_t data = 0)
 {
     std::string bytes(8, '\0');
@@ -37,7 +37,7 @@ std::string file_of(const std::string& header, std::size_t data = 0)
     return bytes + header + std::string(data, '\1');
 }
 
-/// load()'s error for these bytes, without the path.
+/// The error of load() for these bytes, without the path.
 std::string problem(const std::string& bytes)
 {
     const temporary_directory directory;
@@ -52,7 +52,7 @@ std::string problem(const std::string& bytes)
     return "no error";
 }
 
-/// load()'s error for one tensor with this description and 16 bytes of data.
+/// The error of load() for one tensor with this description and 16 bytes of data.
 std::string problem_of_tensor(const std::string& description)
 {
     return problem(file_of("{\"t\":" + description + "}", 16));
@@ -62,7 +62,7 @@ const std::string good = R"({"t":{"dtype":"F32","shape":[4],"data_offsets":[0,16
 
 }  // namespace
 
-TEST_CASE("what is saved is loaded")
+TEST_CASE("a saved archive loads unchanged")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "model.safetensors";
@@ -90,7 +90,7 @@ TEST_CASE("what is saved is loaded")
     CHECK(load(path).tensors == after.tensors);
 }
 
-TEST_CASE("the bytes are those of the specification")
+TEST_CASE("the bytes match the specification")
 {
     const temporary_directory directory;
     archive contents;
@@ -102,7 +102,7 @@ TEST_CASE("the bytes are those of the specification")
     CHECK(directory.read("file") == file_of(padded) + data);
 }
 
-TEST_CASE("empty tensors and archives")
+TEST_CASE("empty tensors and archives are valid")
 {
     const temporary_directory directory;
     save(directory.path() / "file", archive{});
@@ -136,7 +136,7 @@ TEST_CASE("data need not be in the order of the header")
     CHECK(contents.tensors[1].name == "b");
 }
 
-TEST_CASE("a file cut off anywhere is refused")
+TEST_CASE("a truncated file is rejected at any length")
 {
     const temporary_directory directory;
     save(directory.path() / "file", small());
@@ -155,7 +155,7 @@ TEST_CASE("a file cut off anywhere is refused")
     CHECK(problem(whole + "x") == "1 bytes after the last tensor are not in the header, which accounts for 48 of 49");
 }
 
-TEST_CASE("a file with any one byte of its header changed is refused or read, never worse")
+TEST_CASE("any one-byte change of the header is rejected or read, never a crash")
 {
     const temporary_directory directory;
     save(directory.path() / "file", small());
@@ -170,7 +170,7 @@ TEST_CASE("a file with any one byte of its header changed is refused or read, ne
     CHECK(refused > 1000);
 }
 
-TEST_CASE("a file of another format is recognised")
+TEST_CASE("a file of another format is recognized")
 {
     CHECK(problem("") == "is empty; not a safetensors file");
     CHECK(problem("PK\3\4") == "is only 4 bytes long; not a safetensors file, or truncated");
@@ -184,7 +184,7 @@ TEST_CASE("a file of another format is recognised")
           "truncated: the header should have 100000000 bytes, the file has 2 after its size");
 }
 
-TEST_CASE("a header that is not valid JSON, or not of this shape")
+TEST_CASE("invalid JSON and headers of another structure are rejected")
 {
     CHECK(problem(file_of("{\"t\":")).starts_with("is damaged: the header is not valid JSON (at its byte "));
     CHECK(problem(file_of(good + "x", 16)).starts_with("is damaged: the header is not valid JSON"));
@@ -200,7 +200,7 @@ TEST_CASE("a header that is not valid JSON, or not of this shape")
           "is damaged: tensor \"t\" has the unknown key \"a\"");
 }
 
-TEST_CASE("names and keys that appear twice")
+TEST_CASE("duplicate names and keys are rejected")
 {
     const std::string t = R"("t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
     CHECK(problem(file_of("{" + t + "," + t + "}", 8)) == "is damaged: tensor \"t\" appears twice");
@@ -211,7 +211,7 @@ TEST_CASE("names and keys that appear twice")
           "is damaged: tensor \"t\" has the key \"dtype\" twice");
 }
 
-TEST_CASE("a description with wrong types or parts missing")
+TEST_CASE("a description with wrong types or missing parts is rejected")
 {
     const std::string damaged = "is damaged: tensor \"t\" ";
     const std::string parts = damaged + "must have \"dtype\", \"shape\" and \"data_offsets\"";
@@ -243,7 +243,7 @@ TEST_CASE("a description with wrong types or parts missing")
           damaged + "has a list of more than 32 numbers");
 }
 
-TEST_CASE("ranges that contradict the shape, each other or the file")
+TEST_CASE("ranges that contradict the shape, each other or the file are rejected")
 {
     const auto tensor = [](const std::string& name, const std::string& shape, const std::string& range) {
         return "\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + shape + "],\"data_offsets\":[" + range + "]}";
@@ -276,11 +276,11 @@ TEST_CASE("ranges that contradict the shape, each other or the file")
 namespace {
 
 constexpr std::size_t countable = std::numeric_limits<std::size_t>::max();
-const std::string side = std::to_string(std::size_t{1} << (4 * sizeof(std::size_t)));  // its square is uncountable
+const std::string side = std::to_string(std::size_t{1} << (4 * sizeof(std::size_t)));  // its square overflows
 
 }  // namespace
 
-TEST_CASE("sizes that overflow")
+TEST_CASE("sizes that overflow are rejected")
 {
     const std::string few = std::to_string(countable / 4), many = std::to_string(countable / 4 + 2),
                       bytes = std::to_string(countable / 4 * 4);
@@ -290,7 +290,7 @@ TEST_CASE("sizes that overflow")
     CHECK(with(many, "4") == "tensor \"t\" has shape [" + many + "], more bytes than a file can have");
     CHECK(with(side + "," + side, "0") ==
           "tensor \"t\" has shape [" + side + "," + side + "], more bytes than a file can have");
-    // Nothing takes no bytes, but strides are products of the other extents.
+    // An empty tensor needs no bytes, but its strides are products of the other extents.
     CHECK(with(side + "," + side + ",0", "0") ==
           "tensor \"t\" has shape [" + side + "," + side + ",0], more bytes than a file can have");
     const std::string shorter = std::to_string((std::size_t{1} << (4 * sizeof(std::size_t))) / 16);
@@ -298,7 +298,7 @@ TEST_CASE("sizes that overflow")
     CHECK(with(few, bytes).starts_with("truncated: the header promises " + bytes + " bytes"));
 }
 
-TEST_CASE("a tensor of a dtype that heed does not read is there, and so are the others")
+TEST_CASE("a tensor with an unsupported dtype is listed, and the other tensors are readable")
 {
     const temporary_directory directory;
     const auto path = directory.write("file", file_of(R"({"odd":{"dtype":"F4","shape":[2,7],"data_offsets":[0,8]},)"
@@ -314,14 +314,14 @@ TEST_CASE("a tensor of a dtype that heed does not read is there, and so are the 
                          "tensor \"odd\" holds F4, which heed cannot read; convert it in the program that wrote it, "
                          "for example to F32",
                          heed::error);
-    // What is checked without knowing the type.
+    // Checks that do not depend on the dtype.
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4],"data_offsets":[0,15]})") ==
           "1 bytes after the last tensor are not in the header, which accounts for 15 of 16");
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[)" + side + "," + side + R"(],"data_offsets":[0,16]})") ==
           "tensor \"t\" has shape [" + side + "," + side + "], more bytes than a file can have");
 }
 
-TEST_CASE("every type that heed reads, written and read")
+TEST_CASE("every type that heed reads survives a round trip")
 {
     const temporary_directory directory;
     archive before;
@@ -343,7 +343,7 @@ TEST_CASE("every type that heed reads, written and read")
     for (const storage how : {storage::mapped, storage::copied}) {
         const archive after = load(directory.path() / "file", how);
         for (const tensor_entry& each : before.tensors) CHECK(after.at(each.name) == each);
-        // By descending size, so that every value lies at a multiple of its size.
+        // By descending size, so that every value is aligned to its size.
         for (std::size_t i = 1; i < after.tensors.size(); ++i) {
             CHECK(*dtype_size(after.tensors[i - 1].dtype) >= *dtype_size(after.tensors[i].dtype));
         }
@@ -381,7 +381,7 @@ TEST_CASE("a mapped file may be replaced and removed while its numbers are in us
     CHECK(kept.values<double>() == std::vector<double>{0.1, -1e300});
 }
 
-TEST_CASE("numbers that lie at odd addresses")
+TEST_CASE("unaligned numbers are read")
 {
     const temporary_directory directory;
     const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} )";
@@ -391,7 +391,7 @@ TEST_CASE("numbers that lie at odd addresses")
     CHECK(load(path).at("a").values<double>() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("files that cannot be opened")
+TEST_CASE("files that cannot be opened are reported")
 {
     const temporary_directory directory;
     const std::string here = directory.path().string();
@@ -401,7 +401,7 @@ TEST_CASE("files that cannot be opened")
     CHECK_THROWS_AS(load("/dev/null"), heed::error);
 }
 
-TEST_CASE("an archive that contradicts itself is not saved, and the old file stays")
+TEST_CASE("an inconsistent archive is not saved, and the old file stays")
 {
     const temporary_directory directory;
     const std::string path = directory.write("file", "old").string();

@@ -47,7 +47,7 @@ io::tensor_entry& entry(io::archive& in, const std::string& name)
 
 }  // namespace
 
-TEST_CASE("a policy's parameters by name, with their shapes, and back")
+TEST_CASE("a policy's parameters are saved by name with their shapes and loaded again")
 {
     const auto model = additive_attention(1);
     io::archive archive;
@@ -66,7 +66,7 @@ TEST_CASE("a policy's parameters by name, with their shapes, and back")
     CHECK(same(other, model));
 }
 
-TEST_CASE("two modules in one file, told apart by a prefix; what else is there is left alone")
+TEST_CASE("a prefix separates two modules in one file; other tensors are ignored")
 {
     const auto first = additive_attention(1), second = additive_attention(5);
     io::archive archive;
@@ -84,7 +84,7 @@ TEST_CASE("two modules in one file, told apart by a prefix; what else is there i
     CHECK(contains(message_of<error>([&] { io::take(stored, a); }), "\"score.W\""));
 }
 
-TEST_CASE("a policy without parameters")
+TEST_CASE("a policy without parameters can be saved and loaded")
 {
     attention plain{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     io::archive archive;
@@ -107,7 +107,7 @@ TEST_CASE("doubles, including NaN and infinities, keep every bit")
     CHECK(support::same_bits(other.W, model.W));
 }
 
-TEST_CASE("a translator through a file translates as before")
+TEST_CASE("a translator that is saved and loaded translates as before")
 {
     const seq2seq::sizes n{12, 11, 6, 5, 4};
     const auto check = [&](auto attention) {
@@ -134,7 +134,7 @@ TEST_CASE("a translator through a file translates as before")
     check(seq2seq::attentions::per_dimension_factory{});
 }
 
-TEST_CASE("weights of 16 bits are rounded once and read as floats")
+TEST_CASE("16-bit weights are rounded once and read as floats")
 {
     const auto model = additive_attention(1);
     io::archive half, bfloat;
@@ -150,7 +150,7 @@ TEST_CASE("weights of 16 bits are rounded once and read as floats")
     CHECK(a.score.W(1, 2) == static_cast<float>(io::float16(model.score.W(1, 2))));
     CHECK(b.score.W(1, 2) == static_cast<float>(io::bfloat16(model.score.W(1, 2))));
 
-    // A model of doubles takes the floats, as they are.
+    // A model of doubles reads the floats exactly.
     score::general in_double{support::random({2, 3}, 4)};
     const score::general in_float{support::random<float>({2, 3}, 5)};
     io::archive floats;
@@ -164,7 +164,7 @@ TEST_CASE("a tensor that does not fit is reported and changes nothing")
     io::archive archive;
     io::put(archive, additive_attention(1));
     const auto before = additive_attention(9);
-    // The last tensor is wrong: those before it must not be filled.
+    // The last tensor is wrong: the earlier ones must not be changed.
     const auto message_for = [&](auto&& spoil) {
         io::archive spoilt = archive;
         spoil(spoilt);
@@ -193,7 +193,7 @@ TEST_CASE("a tensor that does not fit is reported and changes nothing")
         [](io::archive& in) { entry(in, "score.v") = io::tensor_entry::of("score.v", {4}, std::vector<double>(4)); });
     CHECK(contains(number, "is F64 [4] in the file, but the model needs F32 [4]"));
 
-    // Not from a file, which load() checks, but assembled by hand.
+    // Not from a file, which load() checks, but built in memory.
     const auto values = message_for([](io::archive& in) {
         auto& bytes = entry(in, "score.v").bytes;
         bytes = bytes.part(0, 12);

@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-TEST_CASE("a mask is passed on, not copied, and a function of an index becomes one")
+TEST_CASE("a mask is passed without a copy, and a function of an index becomes a mask")
 {
     const lengths some{3, 1};
     CHECK(&heed::detail::mask_given(some) == &some);

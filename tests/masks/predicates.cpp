@@ -31,7 +31,7 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("add_mask adds, and hides where the mask is -inf")
+TEST_CASE("add_mask adds, and masks where it is -inf")
 {
     const array<double, 2> e{{1.0, not_a_number, 3.0}}, m{{0.5, -infinity, -2.0}};
     CHECK(support::same_bits(ops::add_mask(e, m), array<double, 2>{{1.5, -infinity, 1.0}}));
@@ -47,7 +47,7 @@ TEST_CASE("add_mask adds, and hides where the mask is -inf")
     CHECK_GRADIENT(with_some_hidden, random({1, 3, 2}, 8));
     check_empty(f, array<double, 2>(shape_of_rank<2>{2, 0}), array<double, 2>(shape_of_rank<2>{2, 0}));
 
-    ad::tape<double> on;  // no gradient comes to what hides, nor to what it hides
+    ad::tape<double> on;  // neither the mask nor the scores that it masks have a gradient
     const auto scores = on.parameter(e), mask = on.parameter(m);
     on.backward(ops::dot(ops::exp(ops::add_mask(scores, mask)), array<double, 2>{{2.0, 3.0, 5.0}}));
     for (const auto& x : {scores, mask}) {
@@ -69,14 +69,14 @@ namespace masks_of_places {
 
 using support::random;
 
-// Masks that are functions of a place, among as many keys as tiles are for: what the composed form makes of the same
-// mask drawn out, [B,S,T], forward and backward.
+// Predicate masks with enough keys for tiles: equal to the composed form with the same mask as a tensor, [B,S,T],
+// forward and backward.
 
 namespace {
 
 const auto made = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
 
-/// The greatest difference in contexts and gradients, relative to numbers above 1.
+/// The maximum difference of contexts and gradients, relative to numbers above 1.
 template <class T>
 double distance_from_composed(const auto& mask, const lengths& real, std::size_t S, std::size_t positions)
 {
@@ -114,7 +114,7 @@ const auto even = [](const score_index& p) { return (p.query + p.key) % 2 == 0; 
 
 }  // namespace
 
-TEST_CASE("every mask of the catalogue, tile by tile and composed")
+TEST_CASE("every mask of the catalogue is equal tiled and composed")
 {
     const catalogue::known known;
     for (const catalogue::named_mask& each : catalogue::masks(known)) {
@@ -125,7 +125,7 @@ TEST_CASE("every mask of the catalogue, tile by tile and composed")
     }
 }
 
-TEST_CASE("a function of an index is a mask, and so are two of them, combined")
+TEST_CASE("a function of an index is a mask, and so is a combination of two")
 {
     const auto h = random({2, 70, 6}, 1), q = random({2, 65, 6}, 2);
     const lengths real({70, 33});
@@ -151,7 +151,7 @@ TEST_CASE("a function of an index is a mask, and so are two of them, combined")
     }
 }
 
-TEST_CASE("a function of an index, for heads")
+TEST_CASE("a function of an index can depend on the head")
 {
     const auto W = [](unsigned seed) { return random({6, 6}, seed); };
     const multi_head heads{std::vector{made, made}, W(3), W(4), W(5), W(6)};
@@ -162,7 +162,7 @@ TEST_CASE("a function of an index, for heads")
     CHECK(support::same_bits(talking(talking.on(h), q, near), talking(talking.on(h), q, mask_mod{near})));
 }
 
-TEST_CASE("a memory that grows, in chunks")
+TEST_CASE("a function of an index works with a growing memory, in chunks")
 {
     const auto h = random({2, 203, 6}, 1), q = random({2, 203, 6}, 2);
     const std::vector<std::int32_t> ids = [] {
@@ -186,7 +186,7 @@ TEST_CASE("a memory that grows, in chunks")
     }
 }
 
-TEST_CASE("what no query of a block sees may be anything")
+TEST_CASE("keys that no query of a block sees may have any values")
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto first = [](const score_index& p) { return p.key < 96; };

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ends.sh <mpirun> <program>: one of three ranks ends while the others wait for it. All end within ten seconds, with a
-# status other than 0, and something says why.
+# ends.sh <mpirun> <program>: one of three ranks exits while the others wait for it. All must exit within ten seconds
+# with a nonzero status and an error message.
 
 set -uo pipefail
 mpirun=$1 program=$2
@@ -14,7 +14,7 @@ check()
     output=$(timeout -k 5 60 bash "$here/run.sh" "$mpirun" 3 "$program" --end "$how" 2>&1)
     status=$?
     if ((status == 0 || status == 124 || SECONDS - start > 10)) || [[ ! $output =~ $text ]]; then
-        printf '%s: status %d after %d s, should say "%s":\n%s\n' "$how" "$status" "$((SECONDS - start))" "$text" "$output"
+        printf '%s: status %d after %d s, should print "%s":\n%s\n' "$how" "$status" "$((SECONDS - start))" "$text" "$output"
         failed=1
     fi
 }

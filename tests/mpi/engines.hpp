@@ -11,19 +11,19 @@
 
 namespace support {
 
-/// f(ranks) on every rank: under mpirun once, on the ranks that it has started; otherwise on 1, 2, 3 and 4 ranks which
-/// are threads of this process.
+/// f(ranks) on every rank: under mpirun once, on its ranks; otherwise on 1, 2, 3 and 4 ranks that are threads of this
+/// process.
 void on_ranks(const std::function<void(heed::distributed::any_ranks&)>& f);
 
-/// Whether the ranks are those of MPI.
+/// Whether the ranks are MPI processes.
 bool by_mpi();
 
-/// Another engine, and what was asked of it.
+/// Wraps an engine and counts its calls.
 class noting {
 public:
     explicit noting(heed::distributed::any_ranks to) : to_(std::move(to)) {}
 
-    std::size_t begun = 0;     // sums, by begin_sum()
+    std::size_t begun = 0;     // sums started by begin_sum()
     std::size_t moved_on = 0;  // calls of progress() after the first of these
 
     std::size_t rank() const { return to_.rank(); }

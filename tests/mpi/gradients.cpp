@@ -28,13 +28,13 @@ using support::random;
 namespace {
 
 /// Parameters with every kind of gradient: a table that is looked up, one that only some steps look up, one that is
-/// looked up and multiplied, vectors, and a matrix that is large enough for a sum of its own.
+/// both looked up and multiplied, vectors, and a matrix that is large enough for a separate sum.
 template <class Matrix, class Vector>
 struct model {
     Matrix E, sometimes, tied, wide;
     Vector b, none;
 
-    /// Σ of the sentences, which are columns; each word of the whole batch has a weight of its own.
+    /// Σ over the sentences, which are columns; each word of the whole batch has its own weight.
     auto loss(const word_ids& words, const auto& weights) const
     {
         const auto x = ops::add(ops::lookup(E, words), ops::lookup(tied, words));
@@ -63,7 +63,7 @@ auto some_model()
                                            random<T>({4, columns}, 5), random<T>({4}, 4),     random<T>({0}, 4)};
 }
 
-/// The gradient of a parameter: of all numbers, or of rows.
+/// The gradient of a parameter: dense, or rows.
 template <class T>
 struct gradient {
     std::string name;
@@ -73,19 +73,19 @@ struct gradient {
     bool operator==(const gradient&) const = default;
 };
 
-/// What a rank does in a step.
+/// The work of a rank in a step.
 struct plan {
     std::size_t sentences;
     bool with_second;    // the last rank looks up `sometimes`
-    bool reads_whole_E;  // rank 0 asks for the gradient of the whole table
+    bool reads_whole_E;  // rank 0 reads the gradient of the whole table
 };
 const std::vector<plan> steps{
     {7, false, false}, {7, true, false}, {1, false, false}, {2, true, false},  // ranks without a sentence
-    {7, true, true},   {7, true, false}, {0, false, false}, {7, false, true},  // E is rows again after it was not
+    {7, true, true},   {7, true, false}, {0, false, false}, {7, false, true},  // E is sparse again after a dense step
     {3, true, false},
 };
 
-/// The gradients of all parameters in all steps. `meanwhile`: sums begin in the backward pass.
+/// The gradients of all parameters in all steps. `meanwhile`: sums start in the backward pass.
 template <class T, class R>
 std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
 {
@@ -109,7 +109,7 @@ std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
         const auto lifted = ad::lift(on, plain);
         const bool whole = step.reads_whole_E && over.rank() == 0;
         if (mine.size() > 0) {
-            // The last sentence alone is looked up in `sometimes`, so that with several ranks one has it.
+            // Only the last sentence is looked up in `sometimes`, so that with several ranks one rank has it.
             auto loss = lifted.loss(words, weights);
             if (step.with_second && mine.last == step.sentences) {
                 word_ids last(2, 1);
@@ -123,7 +123,7 @@ std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
                 on.backward(loss);
             }
         }
-        if (step.sentences == 0) on.gradients_given();  // no rank has a loss: zeros are meant
+        if (step.sentences == 0) on.gradients_given();  // no rank has a loss: zeros are intended
         if (whole) on.gradient(lifted.E);
         sums.sum(over, lifted, on);
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
@@ -158,7 +158,7 @@ void check(double tolerance)
         REQUIRE(got.size() == whole.size());
         for (std::size_t i = 0; i < got.size(); ++i) {
             CAPTURE(i);
-            CHECK(got[i].ids == whole[i].ids);  // lazy updates: the same rows move
+            CHECK(got[i].ids == whole[i].ids);  // lazy updates: the same rows change
             REQUIRE(got[i].numbers.size() == whole[i].numbers.size());
             double greatest = 0, worst = 0;
             for (std::size_t k = 0; k < got[i].numbers.size(); ++k) {
@@ -168,7 +168,7 @@ void check(double tolerance)
             }
             CHECK(worst <= tolerance * greatest);
         }
-        CHECK(gradients_of<T>(over, true) == got);   // sums that begin early, and
+        CHECK(gradients_of<T>(over, true) == got);   // sums that start early, and
         CHECK(gradients_of<T>(over, false) == got);  // a second run: bit for bit
         const auto same = [&](const gradient<T>& each) {
             const auto all = over.gather(std::as_bytes(std::span<const T>(each.numbers)));
@@ -180,12 +180,12 @@ void check(double tolerance)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("the ranks' gradients are those of one process with the whole batch", T, float, double)
+TEST_CASE_TEMPLATE("the ranks' gradients equal those of one process with the whole batch", T, float, double)
 {
     check<T>(std::is_same_v<T, double> ? 1e-12 : 1e-6);
 }
 
-TEST_CASE("every kind of gradient is among those that are compared")
+TEST_CASE("the comparison covers every kind of gradient")
 {
     distributed::alone one;
     const auto whole = gradients_of<double>(one, false);
@@ -194,15 +194,15 @@ TEST_CASE("every kind of gradient is among those that are compared")
         return *std::find_if(first, first + 6, [&](const auto& each) { return each.name == name; });
     };
     CHECK(!at(0, "E").ids.empty());                // rows
-    CHECK(at(0, "sometimes").ids.empty());         // nothing at all
+    CHECK(at(0, "sometimes").ids.empty());         // no gradient
     CHECK(at(1, "sometimes").ids.size() == 2);     // rows of one rank
-    CHECK(at(0, "tied").ids.empty());              // all numbers
-    CHECK(at(4, "E").ids.empty());                 // all numbers of a table, as one rank asks for them,
+    CHECK(at(0, "tied").ids.empty());              // dense
+    CHECK(at(4, "E").ids.empty());                 // a dense gradient of a table, since one rank reads it,
     CHECK(!at(5, "E").ids.empty());                // and rows again
     CHECK(at(0, "wide").numbers.size() > 16'384);  // large
 }
 
-TEST_CASE("sums begin while the gradients of other parameters are still computed")
+TEST_CASE("sums start while the gradients of other parameters are still computed")
 {
     support::on_ranks([](any_ranks& plain_engine) {
         support::noting over(plain_engine);
@@ -216,7 +216,7 @@ TEST_CASE("sums begin while the gradients of other parameters are still computed
             CAPTURE(step);
             for (const bool by_optimizer : {false, true}) {
                 CAPTURE(by_optimizer);
-                std::size_t at_end = 0, moved_at_end = 0;  // when all but this has gone back
+                std::size_t at_end = 0, moved_at_end = 0;  // when the backward pass of all other operations is done
                 over.begun = over.moved_on = 0;
                 on.clear();
                 on.record([&] {
@@ -235,10 +235,10 @@ TEST_CASE("sums begin while the gradients of other parameters are still computed
                     CHECK(over.begun == at_end);
                     sums.sum(over, lifted, on);
                 }
-                // Of the first step nothing is known before; one rank has nothing to sum.
+                // In the first step the order is still unknown; a single rank has no sums.
                 const bool early = step > 0 && over.size() > 1;
                 CHECK(at_end == (early ? 2u : 0u));  // `wide`, and `b` with `tied`
-                CHECK((moved_at_end > 1) == early);  // others were final after `wide` was on its way
+                CHECK((moved_at_end > 1) == early);  // others were final after the sum of `wide` had started
             }
         }
     });
@@ -258,7 +258,7 @@ TEST_CASE("a variable with two names is summed once")
     });
 }
 
-TEST_CASE("ranks with different models say so, all of them")
+TEST_CASE("all ranks report different models")
 {
     support::on_ranks([](any_ranks& over) {
         if (over.size() == 1) return;
@@ -274,7 +274,7 @@ TEST_CASE("ranks with different models say so, all of them")
     });
 }
 
-TEST_CASE("ranks of which none went back, and gradients that are summed twice")
+TEST_CASE("errors: no rank ran backward, or gradients are summed twice")
 {
     support::on_ranks([](any_ranks& over) {
         ad::tape<double> on;

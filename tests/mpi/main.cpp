@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tests of heed::distributed, on two engines: threads of one process, and MPI where mpirun starts this program.
+// The tests of heed::distributed, on two engines: threads of one process, or MPI if mpirun starts this program.
 //
 //     mpirun -n 3 distributed                    the tests
 //     mpirun -n 3 distributed --end throws       one rank ends in this way, see ends.sh
@@ -32,7 +32,7 @@ using heed::distributed::any_ranks;
 
 namespace {
 
-/// What threads that work together share: a place where each shows the others something.
+/// State shared by cooperating threads: a slot through which each thread shows data to the others.
 struct meeting {
     explicit meeting(std::size_t ranks) : all(static_cast<std::ptrdiff_t>(ranks)), shown(ranks) {}
 
@@ -40,7 +40,7 @@ struct meeting {
     std::vector<std::span<const std::byte>> shown;
 };
 
-/// A rank that is a thread. It can do nothing meanwhile.
+/// A rank that is a thread. It cannot overlap sums with computation.
 class thread_rank {
 public:
     thread_rank(meeting& with, std::size_t rank) : with_(with), rank_(rank) {}
@@ -104,18 +104,18 @@ private:
 
 static_assert(heed::distributed::ranks<thread_rank> && !heed::distributed::sums_meanwhile<thread_rank>);
 
-std::unique_ptr<any_ranks> started;  // those of mpirun
+std::unique_ptr<any_ranks> started;  // the ranks of mpirun
 
 #ifdef HEED_DISTRIBUTED
 
 static_assert(heed::distributed::sums_meanwhile<heed::distributed::mpi>);
 
-/// The last rank ends in some way while the others wait for it.
+/// Ends the last rank as `how` states while the others wait for it.
 int end(heed::distributed::mpi& ranks, const std::string& how)
 {
     float one = 1;
     ranks.sum({&one, 1});
-    if (how == "throws-amid") {  // in the backward pass, say, while sums are on their way
+    if (how == "throws-amid") {  // for example in the backward pass, while sums are in progress
         std::vector<float> many(1 << 22, 1.0f), more(1 << 10, 1.0f);
         ranks.begin_sum(many);
         ranks.begin_sum(more);

@@ -22,7 +22,7 @@ static_assert(distributed::sums_meanwhile<any_ranks>);
 
 namespace {
 
-/// A rank's numbers, of very different sizes, so that another order of adding shows.
+/// The numbers of a rank, with very different sizes, so that another order of addition changes the sum.
 template <class T>
 std::vector<T> numbers_of_rank(std::size_t rank, std::size_t count, std::uint64_t stream = 0)
 {
@@ -48,13 +48,13 @@ std::vector<T> sum_in_order(std::size_t ranks, std::size_t count, std::uint64_t 
 template <class T>
 void check_sums(any_ranks& over)
 {
-    // Small ones, some with fewer numbers than ranks, go another way than large ones.
+    // Small arrays, some with fewer numbers than ranks, use a different algorithm than large ones.
     for (const std::size_t count : {0u, 1u, 3u, 500u, 1024u, 1025u, 4099u, 100'001u}) {
         std::vector<T> x = numbers_of_rank<T>(over.rank(), count);
         over.sum(std::span<T>(x));
         CHECK(x == sum_in_order<T>(over.size(), count));
     }
-    // Several at once.
+    // Several arrays at once.
     const std::vector<std::size_t> counts{70'000, 5, 3000, 0, 70'001, 1200};
     std::vector<std::vector<T>> all;
     for (std::size_t k = 0; k < counts.size(); ++k) all.push_back(numbers_of_rank<T>(over.rank(), counts[k], k));
@@ -68,7 +68,7 @@ void check_sums(any_ranks& over)
 
 }  // namespace
 
-TEST_CASE("the order matters: the test of sums can fail")
+TEST_CASE("sums depend on the order, so the test of sums can fail")
 {
     std::vector<float> backwards = numbers_of_rank<float>(2, 500);
     for (const std::size_t r : {1u, 0u}) {
@@ -78,7 +78,7 @@ TEST_CASE("the order matters: the test of sums can fail")
     CHECK(backwards != sum_in_order<float>(3, 500));
 }
 
-TEST_CASE("sums are added in the order of the ranks, bit for bit")
+TEST_CASE("numbers are added in the order of the ranks, bit for bit")
 {
     support::on_ranks([](any_ranks& over) {
         check_sums<float>(over);
@@ -86,7 +86,7 @@ TEST_CASE("sums are added in the order of the ranks, bit for bit")
     });
 }
 
-TEST_CASE("a sum allocates nothing once it is warm")
+TEST_CASE("a sum allocates no memory after the first one")
 {
     support::on_ranks([&](any_ranks& over) {
         std::vector<float> mine(70'000, 1.0f), few(3, 1.0f);
@@ -101,13 +101,13 @@ TEST_CASE("a sum allocates nothing once it is warm")
         over.barrier();
         const std::size_t before = support::allocations;
         for (int k = 0; k < 8; ++k) step();
-        // Of the engine of heed: that of these tests allocates, and what MPI asks malloc for is not counted.
+        // Only for heed's engine: the engine of these tests allocates, and allocations inside MPI are not counted.
         if (support::by_mpi()) CHECK(support::allocations == before);
         over.barrier();
     });
 }
 
-TEST_CASE("bytes from one to all, and from all to all")
+TEST_CASE("bytes are broadcast and gathered")
 {
     support::on_ranks([](any_ranks& over) {
         const std::size_t me = over.rank(), n = over.size();
@@ -116,7 +116,7 @@ TEST_CASE("bytes from one to all, and from all to all")
             over.broadcast(bytes, from);
             CHECK(bytes == std::vector<std::byte>(5, static_cast<std::byte>(from)));
         }
-        const std::vector<std::byte> mine(3 * me, static_cast<std::byte>(me + 1));  // rank 0 has none
+        const std::vector<std::byte> mine(3 * me, static_cast<std::byte>(me + 1));  // rank 0 has no bytes
         const auto all = over.gather(mine);
         REQUIRE(all.size() == n);
         for (std::size_t r = 0; r < n; ++r)
@@ -135,7 +135,7 @@ TEST_CASE("bytes from one to all, and from all to all")
     });
 }
 
-TEST_CASE("shares are all of it, each once, and differ by one at most")
+TEST_CASE("shares cover the whole, do not overlap, and differ by at most one")
 {
     support::on_ranks([](any_ranks& over) {
         for (const std::size_t count : {0u, 1u, 2u, 3u, 4u, 5u, 64u, 65u}) {
@@ -154,7 +154,7 @@ TEST_CASE("shares are all of it, each once, and differ by one at most")
     });
 }
 
-TEST_CASE("one rank, without an engine")
+TEST_CASE("one rank works without an engine")
 {
     distributed::alone one;
     CHECK(one.size() == 1);

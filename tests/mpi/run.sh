@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# run.sh <mpirun> <ranks> <program> [<argument>...]: runs it on so many ranks of this machine, however few its cores are.
-# Open MPI refuses root and more ranks than cores unless told otherwise; other MPIs do not know these variables.
+# run.sh <mpirun> <ranks> <program> [<argument>...]: runs the program on this number of local ranks, regardless of the
+# number of cores. By default Open MPI refuses root and more ranks than cores; other MPIs ignore these variables.
 
 set -euo pipefail
 mpirun=$1 ranks=$2

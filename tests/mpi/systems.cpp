@@ -18,7 +18,7 @@
 #include "../../tools/translate/sums_over.hpp"
 #include "engines.hpp"
 
-// The systems of `translate train`, whose gradients are summed as it sums them.
+// The systems of `translate train`, whose gradients are summed in the same way.
 
 using namespace heed;
 using distributed::any_ranks;
@@ -26,7 +26,7 @@ using translator::training_step_input;
 
 namespace {
 
-/// So many words that the output layer has a sum of its own.
+/// Enough words that the output layer has a separate sum.
 constexpr std::size_t words = 2100, updates = 3;
 
 training_step_input some_lesson(std::uint64_t stream)
@@ -45,15 +45,15 @@ training_step_input some_lesson(std::uint64_t stream)
     return {seq2seq::make_training_batch<float>(support::pointers(source), support::pointers(target)), {}, {}};
 }
 
-/// What sums, and the sums that had begun by then.
+/// Sums gradients, and records how many sums had started.
 class watched final : public translator::system::gradient_exchange {
 public:
-    /// `meanwhile`: what is told before the backward pass is told on.
+    /// `meanwhile`: before_backward() is forwarded, so that sums start in the backward pass.
     watched(support::noting& engine, bool meanwhile) : engine_(engine), sums_(any_ranks(engine)), meanwhile_(meanwhile)
     {}
 
-    bool told = false;                   // of the backward pass
-    std::size_t before = 0, on_way = 0;  // sums that had begun before the backward pass, and on it
+    bool told = false;                   // before_backward() was called
+    std::size_t before = 0, on_way = 0;  // sums that started before the backward pass, and during it
     std::size_t others = 0;              // parameters that were final after the first of these
 
     void before_backward(ad::tape<float>& on, const translator::system::variables& lifted) override
@@ -75,7 +75,7 @@ private:
     bool meanwhile_;
 };
 
-/// Some updates with so many batches each; calls seen(update, exchange) after each.
+/// Trains with `batches` batches per update; calls seen(update, exchange) after each update.
 template <class Seen>
 std::vector<float> trained(const std::string& name, any_ranks engine, bool meanwhile, std::size_t batches, Seen seen)
 {
@@ -84,7 +84,7 @@ std::vector<float> trained(const std::string& name, any_ranks engine, bool meanw
     for (const translator::option_support& each : translator::kind_of(name).option_support_list)
         if (!each.preset.empty()) how.set(each.option, each.preset);
     how.embedding = how.hidden = how.alignment = 16;
-    how.share_embeddings = "none";  // a shared table is the last to be final
+    how.share_embeddings = "none";  // a shared table is final last
     how.optimizer = "sgd";
     const auto system = translator::make_system(how, words, words);
     support::noting over(engine);
@@ -116,7 +116,7 @@ constexpr auto nothing = [](auto&&...) {};
 
 }  // namespace
 
-TEST_CASE("each system: gradients are summed while others are computed, and the model is the same, bit for bit")
+TEST_CASE("gradients are summed during the backward pass, and each system's model is the same, bit for bit")
 {
     for (const translator::system_kind& kind : translator::systems()) {
         CAPTURE(kind.name);
@@ -127,9 +127,9 @@ TEST_CASE("each system: gradients are summed while others are computed, and the 
             const auto early = trained(kind.name, over, true, 1, [](std::size_t update, const watched& sums) {
                 CHECK(sums.told);
                 CHECK(sums.before == 0);
-                if (update == 0) return;  // what gradients there are is seen in the first step
+                if (update == 0) return;  // the first step determines the order of the gradients
                 CHECK(sums.on_way > 0);
-                CHECK(sums.others > 1);  // the one whose sum was begun, and more
+                CHECK(sums.others > 1);  // more than the parameter whose sum had started
             });
             CHECK(difference(early, whole) < 1e-6);
             const auto late =
@@ -139,7 +139,7 @@ TEST_CASE("each system: gradients are summed while others are computed, and the 
     }
 }
 
-TEST_CASE("several batches an update: gradients are summed when all are added")
+TEST_CASE("with several batches per update, gradients are summed after the last")
 {
     distributed::alone one;
     const auto whole = trained("rnnsearch", any_ranks(one), true, 2, nothing);

@@ -23,7 +23,7 @@
 
 #include "engines.hpp"
 
-// Whole translators, trained by several ranks and by one.
+// Complete translators, trained by several ranks and by one.
 
 using namespace heed;
 using distributed::any_ranks;
@@ -34,7 +34,7 @@ namespace {
 constexpr std::size_t words = 40, updates = 4;
 
 /// A rank's sentences of an update's batch: of 7, or of one, so that other ranks have none. Each word's weight is 1 /
-/// the words of the whole batch.
+/// (the words of the whole batch).
 template <class T>
 seq2seq::training_batch<T> share_of_batch(std::size_t update, std::size_t sentences, const distributed::share& mine)
 {
@@ -58,7 +58,7 @@ seq2seq::training_batch<T> share_of_batch(std::size_t update, std::size_t senten
     return batch;
 }
 
-/// Some updates; adds the gradient of each to `seen`.
+/// Runs some updates; appends the gradient of each to `seen`.
 template <class T, class M, class Together>
 void train_more(any_ranks over, M& model, Together& together, bool meanwhile, std::vector<T>* seen = nullptr)
 {
@@ -94,7 +94,7 @@ struct trained {
 template <class T, class Make>
 trained<T> train_new(any_ranks over, Make make, bool meanwhile)
 {
-    auto model = make(over.rank() + 1);  // of which only rank 0's counts
+    auto model = make(over.rank() + 1);  // only the model of rank 0 counts
     distributed::optimizer together{over, train::adam<T>({.rate = 1e-3}), model};
     trained<T> result;
     train_more<T>(over, model, together, meanwhile, &result.gradients);
@@ -124,10 +124,10 @@ void check(Make make)
     support::on_ranks([&](any_ranks& over) {
         const trained<T> got = train_new<T>(over, make, false);
         CHECK(difference(first_step(got), first_step(whole)) < (std::is_same_v<T, double> ? 1e-12 : 1e-6));
-        // Adam divides by the gradient's size: where that is near 0, rounding becomes visible.
+        // Adam divides by the magnitude of the gradient: near 0, rounding errors become visible.
         if (std::is_same_v<T, double>) CHECK(difference(got.gradients, whole.gradients) < 1e-10);
         const trained<T> again = train_new<T>(over, make, true);
-        CHECK(again.gradients == got.gradients);  // bit for bit, also with sums that begin early
+        CHECK(again.gradients == got.gradients);  // bit for bit, also with sums that start early
         CHECK(again.parameters == got.parameters);
         const auto all = over.gather(std::as_bytes(std::span<const T>(got.parameters)));
         for (const auto& each : all) CHECK(each == all[0]);
@@ -143,12 +143,12 @@ auto make_recurrent(std::size_t seed)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("RNNsearch: ranks together are one process with the whole batch", T, float, double)
+TEST_CASE_TEMPLATE("RNNsearch: the ranks together equal one process with the whole batch", T, float, double)
 {
     check<T>(make_recurrent<T>);
 }
 
-TEST_CASE("Transformer: ranks together are one process with the whole batch")
+TEST_CASE("Transformer: the ranks together equal one process with the whole batch")
 {
     check<double>([](std::size_t seed) {
         return papers::vaswani2017::translator<double>(
@@ -156,7 +156,7 @@ TEST_CASE("Transformer: ranks together are one process with the whole batch")
     });
 }
 
-TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alone")
+TEST_CASE("a checkpoint does not depend on the ranks: other ranks, or one process, can resume")
 {
     support::on_ranks([](any_ranks& over) {
         const temporary_directory folder;
@@ -167,7 +167,7 @@ TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alo
         train_more<double>(over, model, together, false);
         train::save_checkpoint(path, model, together);
 
-        // Another process, without ranks.
+        // A process without ranks.
         auto alone_model = make_recurrent<double>(5);
         train::adam<double> plain;
         train::load_checkpoint(path, alone_model, plain);
@@ -178,7 +178,7 @@ TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alo
         distributed::optimizer alone_optimizer{one, plain};
         train_more<double>(one, alone_model, alone_optimizer, false);
 
-        // These ranks: rank 0 loads, and begin() tells the others.
+        // The same ranks: rank 0 loads, and begin() broadcasts.
         auto resumed = make_recurrent<double>(7 + over.rank());
         distributed::optimizer other{over, train::adam<double>{}};
         if (over.rank() == 0) train::load_checkpoint(path, resumed, other);

@@ -11,7 +11,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("a cell of either kind: its output, its share of the input, the state whose output is given, the next state")
+TEST_CASE("every kind of cell has an output, an input projection, a state from an output, and a next state")
 {
     random_source source{1};
     const auto check = [&](const auto& make) {

@@ -75,7 +75,7 @@ TEST_CASE("the context of a sentence is the mean over its true length")
     CHECK(support::all_finite(contextualize.context(random({2, 0, 3}, 1), lengths{0, 0})));
 }
 
-TEST_CASE("the context of one word is that word's; numbers of 1e4 are no problem")
+TEST_CASE("the context of a single word is its own; values of 1e4 stay finite")
 {
     random_source source{3};
     const auto contextualize = make(source);
@@ -104,7 +104,7 @@ TEST_CASE("the context of one word is that word's; numbers of 1e4 are no problem
     }
 }
 
-TEST_CASE("the gradient of contextualization, also with NaN in the padding")
+TEST_CASE("the gradient of contextualization is correct, even with NaN in the padding")
 {
     random_source source{2};
     auto contextualize = make(source);

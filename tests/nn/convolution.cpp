@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-// Patches of pictures, and convolutions made of them, against direct sums over pixels.
+// Image patches, and convolutions built from them, against direct sums over pixels.
 
 using namespace heed;
 using support::check_empty, support::message_of, support::random;
@@ -66,7 +66,7 @@ TEST_CASE("a convolution is the sum over each pixel's neighborhood")
     }
 }
 
-TEST_CASE("the gradient of patches")
+TEST_CASE("the gradient of patches is correct")
 {
     const auto f = [](grid size, std::size_t k, std::size_t stride) {
         return [=](const auto& x) { return ops::patches(x, size, k, stride); };
@@ -77,7 +77,7 @@ TEST_CASE("the gradient of patches")
     check_empty(f({3, 4}, 3, 1), array<double, 3>(shape_of_rank<3>{0, 12, 2}));
 }
 
-TEST_CASE("what does not fit is named")
+TEST_CASE("errors name the argument that does not fit")
 {
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 4}, 2, 1);

@@ -20,7 +20,7 @@ constexpr auto coverage_gru = [](const auto& y, const auto& a, const auto& w, co
     return ops::coverage_gru(y, a, w, u, c);
 };
 
-/// A step written number by number, from the equations at the head of kernels/coverage.hpp (Mi et al. 2016).
+/// A step computed by a scalar loop, from the equations at the head of kernels/coverage.hpp (Mi et al. 2016).
 array<double, 3> scalar_coverage_gru(const array<double, 2>& y, const array<double, 2>& a, const array<double, 1>& w,
                                      const array<double, 3>& u, const array<double, 3>& c)
 {
@@ -42,7 +42,7 @@ array<double, 3> scalar_coverage_gru(const array<double, 2>& y, const array<doub
 
 }  // namespace
 
-TEST_CASE("a step of coverage is its equations, and has their gradient")
+TEST_CASE("a coverage step equals its equations and has the correct gradient")
 {
     for (const std::size_t N : {std::size_t{1}, std::size_t{3}, std::size_t{19}}) {
         const auto y = random({2, 3 * N}, 1), a = random({2, 4}, 2);
@@ -57,18 +57,18 @@ TEST_CASE("a step of coverage is its equations, and has their gradient")
         check(support::gradient_of<0b01000>(coverage_gru, y, a, w, u, c));
         check(support::gradient_of<0b10000>(coverage_gru, y, a, w, u, c));
     }
-    // Nothing to remember, no position, no row.
+    // No coverage, no position, no row.
     CHECK(coverage_gru(random({2, 3}, 1), random({2, 0}, 2), random({3}, 3), random({2, 0, 3}, 4), random({2, 0, 1}, 5))
               .size() == 0);
     CHECK(coverage_gru(random({0, 3}, 1), random({0, 2}, 2), random({3}, 3), random({0, 2, 3}, 4), random({0, 2, 1}, 5))
               .size() == 0);
-    // From -1e4 to 1e4 the gates are open or shut, and float is finite.
+    // For inputs from -1e4 to 1e4 the gates saturate, and float stays finite.
     const auto far = coverage_gru(random<float>({2, 9}, 1, 1e4), random<float>({2, 4}, 2), random<float>({9}, 3, 1e4),
                                   random<float>({2, 4, 9}, 4, 1e4), random<float>({2, 4, 3}, 5));
     CHECK(support::all_finite(far));
 }
 
-TEST_CASE("the results and gradients of coverage do not depend on the number of threads")
+TEST_CASE("results and gradients of coverage do not depend on the number of threads")
 {
     const std::size_t N = 64;
     const auto y = random({9, 3 * N}, 1), a = random({9, 40}, 2);

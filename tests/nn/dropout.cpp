@@ -15,7 +15,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("dropout: about the rate is dropped, the rest is lifted, and the gradient goes the same way")
+TEST_CASE("dropout drops about the given rate, rescales the rest, and uses the same mask backward")
 {
     const auto x = filled<double, 2>({100, 103}, 1.0);
     ad::tape<double> on;
@@ -36,11 +36,11 @@ TEST_CASE("dropout: about the rate is dropped, the rest is lifted, and the gradi
     CHECK_THROWS_AS(ops::dropout(v, 1.0, std::uint64_t{5}), error);
 }
 
-TEST_CASE("dropout of some sentences of a batch is that of the whole batch")
+TEST_CASE("dropout of part of a batch equals that of the whole batch")
 {
     const std::vector<std::uint32_t> chosen{6, 0, 3};
     for (const std::size_t axis : {0u, 1u}) {
-        // 3 and 1030: no multiple of the four that share a random number
+        // 3 and 1030: not multiples of the four numbers that share a random number
         for (const std::size_t width : {1u, 3u, 8u, 1030u}) {
             const std::size_t T = 5, B = 7, n = chosen.size();
             const auto in_order = [axis](std::size_t t, std::size_t b) {

@@ -10,7 +10,7 @@
 
 using namespace heed;
 
-TEST_CASE("initializers draw what the functions draw, one stream after another")
+TEST_CASE("initializers equal the functions, one stream after another")
 {
     random_source mine{3}, theirs{3};
     const nn::initializers<double> init{mine};
@@ -23,7 +23,7 @@ TEST_CASE("initializers draw what the functions draw, one stream after another")
     CHECK(mine.next_stream() == theirs.next_stream());
 }
 
-TEST_CASE("a recurrent matrix is drawn gate by gate, if there is a function for it")
+TEST_CASE("a recurrent matrix is drawn gate by gate if its function is given")
 {
     random_source source{3};
     const nn::initializers<double> init{source, [](random_source& random, std::size_t rows, std::size_t columns) {
@@ -39,7 +39,7 @@ TEST_CASE("a recurrent matrix is drawn gate by gate, if there is a function for 
     CHECK(gates(0, 3) == second);
 }
 
-TEST_CASE("a factory is a ready-made object, a function, or the part itself")
+TEST_CASE("a factory is an object, a function, or the part itself")
 {
     random_source source{3}, again{3};
     const nn::initializers<double> init{source};

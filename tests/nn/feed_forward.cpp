@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("SwiGLU from its inputs, in scalars")
+TEST_CASE("SwiGLU equals a scalar loop")
 {
     constexpr std::size_t D = 4, F = 7;
     const nn::gated_feed_forward layers{random({D, F}, 1), random({F, D}, 2), random({D, F}, 3), ops::silu};
@@ -37,7 +37,7 @@ TEST_CASE("SwiGLU from its inputs, in scalars")
     CHECK(names == std::vector<std::string>{"W_1", "W_2", "W_3"});
 }
 
-TEST_CASE("gradients of feed-forward layers, gated or not")
+TEST_CASE("gradients of feed-forward layers, gated or not, are correct")
 {
     const auto x = random({2, 3}, 1);
     const auto gated = [&](const auto& activation) {
@@ -57,7 +57,7 @@ TEST_CASE("gradients of feed-forward layers, gated or not")
     gated(ops::gelu_erf);
 }
 
-TEST_CASE("factories: an activation, with a gate or without")
+TEST_CASE("factories use the given activation, with a gate or without")
 {
     random_source random{1, 0};
     const auto plain = nn::feed_forward_factory{ops::silu}(nn::initializers<float>{random}, {4, 6});
@@ -70,7 +70,7 @@ TEST_CASE("factories: an activation, with a gate or without")
     CHECK(shape_of(swiglu.W_3) == shape_of_rank<2>{4, 6});
 }
 
-TEST_CASE("waves: their layouts")
+TEST_CASE("sinusoidal positions have the documented layouts")
 {
     const auto waves = [](std::size_t D, nn::wave_layout layout, std::size_t first) {
         return nn::sinusoidal_positions{layout}(filled<double, 3>({1, 5, D}, 0.0), first);
@@ -87,7 +87,7 @@ TEST_CASE("waves: their layouts")
             }
         }
     }
-    // As in tensor2tensor's get_timing_signal_1d: the slowest wave has the period 10000 · 2π itself.
+    // As in tensor2tensor's get_timing_signal_1d: the slowest wave has the period 10000 · 2π.
     const auto theirs = waves(7, wave_layout::tensor2tensor, 3);
     const double slower[] = {1, 100, 10000};
     for (std::size_t s = 0; s < 5; ++s) {

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstddef>
 
-// What convolutional models are made of.
+// The building blocks of convolutional models.
 
 using namespace heed;
 using support::random;
@@ -19,7 +19,7 @@ namespace {
 
 void check(const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), found.text()); }
 
-/// The equation, number by number.
+/// The equation, by a scalar loop.
 array<double, 3> scalar_convolution(const array<double, 3>& x, const array<double, 2>& W, const array<double, 1>& b,
                                     std::size_t before)
 {
@@ -43,7 +43,7 @@ array<double, 3> scalar_convolution(const array<double, 3>& x, const array<doubl
 
 }  // namespace
 
-TEST_CASE("a convolution over steps is its loops, and has their gradient")
+TEST_CASE("a convolution over steps equals scalar loops and has the correct gradient")
 {
     constexpr std::size_t B = 2, D = 3, N = 4;
     for (const std::size_t k : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{5}}) {
@@ -71,7 +71,7 @@ TEST_CASE("a convolution over steps is its loops, and has their gradient")
         array<double, 3>(shape_of_rank<3>{0, 2, 3}));
 }
 
-TEST_CASE("a convolution that does not fit is refused")
+TEST_CASE("a convolution with mismatched shapes is rejected")
 {
     const auto refused = [](std::size_t rows, std::size_t bias, std::size_t before) {
         return support::message_of<shape_error>([&] {
@@ -84,7 +84,7 @@ TEST_CASE("a convolution that does not fit is refused")
     CHECK(support::contains(refused(6, 5, 1), "the bias is [5] but must be [4]"));
 }
 
-TEST_CASE("a sliding window drops its first columns and ends with the new ones")
+TEST_CASE("a sliding window drops its first columns and appends the new ones")
 {
     const auto f = [](const auto& past, const auto& x) { return ops::slide(past, x); };
     const array<double, 2> past{{1, 2, 3, 4}, {5, 6, 7, 8}}, x{{10, 11}, {12, 13}};
@@ -104,7 +104,7 @@ TEST_CASE("a sliding window drops its first columns and ends with the new ones")
                             "slide: the window is [2,4] but must be [3,4]"));
 }
 
-TEST_CASE("parts of convolutional models are the same in the workspace and on a tape")
+TEST_CASE("parts of convolutional models are equal in the workspace and on a tape")
 {
     const auto same = [](const auto& f, const auto&... x) {
         const auto must = f(x...);
@@ -125,7 +125,7 @@ TEST_CASE("parts of convolutional models are the same in the workspace and on a 
     same([](const auto& a, const auto& b) { return ops::scaled_sum(a, b, 2, 3); }, x, x);
 }
 
-TEST_CASE("gated linear units: the first half times the sigmoid of the second")
+TEST_CASE("gated linear units multiply the first half by the sigmoid of the second")
 {
     const auto glu = [](const auto& x) { return ops::glu(x); };
     for (const std::size_t N : {std::size_t{1}, std::size_t{3}, std::size_t{19}}) {
@@ -142,7 +142,7 @@ TEST_CASE("gated linear units: the first half times the sigmoid of the second")
     CHECK(support::contains(support::message_of<shape_error>([] { ops::glu(random({2, 3}, 1)); }), "must be even"));
 }
 
-TEST_CASE("a gated residual: half the sum of x and its unit before the end, zeros behind it, and its gradient")
+TEST_CASE("a gated residual is half the sum of x and its unit, zero in the padding, and has the correct gradient")
 {
     const lengths real{3, 0, 2};
     const auto f = [&](const auto& x, const auto& v) { return ops::gated_residual(x, v, real); };

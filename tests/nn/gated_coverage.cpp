@@ -28,7 +28,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace
 
-TEST_CASE("gated coverage is its equations, at each position")
+TEST_CASE("gated coverage equals its equations at each position")
 {
     const auto unit = some_unit();
     const auto h = random({B, T, D}, 6), C = random({B, T, N}, 7);
@@ -50,7 +50,7 @@ TEST_CASE("gated coverage is its equations, at each position")
                 return sigmoid(sum);
             };
             for (std::size_t n = 0; n < N; ++n) {
-                double candidate = inputs(2 * N + n);  // r acts before the product
+                double candidate = inputs(2 * N + n);  // r is applied before the product
                 for (std::size_t k = 0; k < N; ++k) candidate += gate(N + k) * C(b, j, k) * unit.U_c(k, n);
                 const double z = gate(n), must = (1 - z) * C(b, j, n) + z * std::tanh(candidate);
                 CHECK(next(b, j, n) == doctest::Approx(must).epsilon(1e-13));
@@ -59,7 +59,7 @@ TEST_CASE("gated coverage is its equations, at each position")
     }
 }
 
-TEST_CASE("gated coverage: a closed gate keeps the coverage, and positions do not see each other")
+TEST_CASE("gated coverage: a closed gate keeps the coverage, and positions are independent")
 {
     auto unit = some_unit();
     const auto h = random({B, T, D}, 6), C = random({B, T, N}, 7);
@@ -69,16 +69,16 @@ TEST_CASE("gated coverage: a closed gate keeps the coverage, and positions do no
     other(0, 1, 0) += 1;
     const auto after = unit.step(unit.project(h), s, alpha, other);
     for (std::size_t i = 0; i < B * T * N; ++i) {
-        const bool there = i / N == 1;  // position 1 of row 0
+        const bool there = i / N == 1;  // whether it is position 1 of row 0
         CHECK((after.data()[i] != before.data()[i]) == there);
     }
-    // z = 0 where the weight's share of it is -1e4.
+    // z = 0 where the weight's contribution to it is -1e4.
     for (std::size_t n = 0; n < N; ++n) unit.a(n) = -1e4;
     const array<double, 2> ones(shape_of_rank<2>{B, T}, 1.0);
     CHECK(support::same_bits(unit.step(unit.project(h), s, ones, C), C));
 }
 
-TEST_CASE("gated coverage: gradients by all that it reads and by its parameters")
+TEST_CASE("gated coverage: gradients of all inputs and parameters are correct")
 {
     const auto f = [](const auto& h, const auto& s, const auto& alpha, const auto& C) {
         const auto unit = some_unit();
@@ -94,7 +94,7 @@ TEST_CASE("gated coverage: gradients by all that it reads and by its parameters"
     CHECK_MESSAGE(bool(found), found.text());
 }
 
-TEST_CASE("a new unit of gated coverage has the sizes that it was asked for, 10 numbers if none")
+TEST_CASE("a new gated coverage has the given sizes, by default 10")
 {
     random_source source{1};
     const auto unit = nn::make_gated_coverage<float>(source, D, Q, N);

@@ -23,8 +23,8 @@ constexpr std::size_t batch = 2, inputs = 3, hidden = 4;
 
 double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
 
-/// One step, in scalars, of a unit whose reset gate acts before the product. `mix` computes the new state from z, the
-/// old state and the candidate.
+/// One step, by a scalar loop, of a unit whose reset gate acts before the product. `mix` computes the new state from z,
+/// the old state and the candidate.
 array<double, 2> one_step(const auto& unit, const array<double, 2>& x, const array<double, 2>& h,
                           const std::function<double(double, double, double)>& mix)
 {
@@ -51,7 +51,7 @@ array<double, 2> one_step(const auto& unit, const array<double, 2>& x, const arr
 
 const ops::sentence_ends no_end{};
 
-/// One step of a unit whose reset gate acts after the product, number by number, from the equations at the head of
+/// One step of a unit whose reset gate acts after the product, by a scalar loop, from the equations at the head of
 /// kernels/recurrent.hpp.
 array<double, 2> scalar_step(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& U,
                              const array<double, 1>& c)
@@ -74,7 +74,7 @@ void check(const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), foun
 
 }  // namespace
 
-TEST_CASE("the update gate is the candidate's share, and negated it is that of the state")
+TEST_CASE("the update gate weights the candidate; negated, it weights the state")
 {
     const array<double, 2> x = random<double, 2>({batch, inputs}, 1), h = random<double, 2>({batch, hidden}, 2);
     nn::gru unit{random<double, 2>({inputs, 3 * hidden}, 3), random<double, 1>({3 * hidden}, 4),
@@ -91,7 +91,7 @@ TEST_CASE("the update gate is the candidate's share, and negated it is that of t
     CHECK(difference(one_step(unit, x, h, renews)) < 1e-14);
     CHECK(difference(one_step(unit, x, h, keeps)) > 0.1);
 
-    // Weights of a unit whose z keeps the state, as in Cho et al. 2014: with z's columns negated they are heed's.
+    // Weights of a unit whose z keeps the state, as in Cho et al. 2014: negating the columns of z gives heed's weights.
     const array<double, 2> theirs = one_step(unit, x, h, keeps);
     for (std::size_t i = 0; i < hidden; ++i) {
         for (std::size_t k = 0; k < inputs; ++k) unit.W(k, i) *= -1;
@@ -111,7 +111,7 @@ TEST_CASE("a zero start has no parameters, a trained one has the state's size")
     for (const double x : zero) CHECK(x == 0);
 }
 
-TEST_CASE("gru_reset_after: a step is its equations, and has their gradient")
+TEST_CASE("gru_reset_after: a step equals its equations and has the correct gradient")
 {
     for (const std::size_t H : {std::size_t{1}, std::size_t{5}, std::size_t{19}}) {
         const auto x = random({3, 3 * H}, 1), h = random({3, H}, 2), U = random({H, 3 * H}, 3);
@@ -128,14 +128,14 @@ TEST_CASE("gru_reset_after: a step is its equations, and has their gradient")
                          random({0, 2}, 2), random({2, 6}, 3), random({2}, 4));
 }
 
-TEST_CASE("it is not the unit whose reset gate acts before the product")
+TEST_CASE("gru_reset_after differs from the unit whose reset gate acts before the product")
 {
     const auto x = random({2, 9}, 1), h = random({2, 3}, 2), U = random({3, 9}, 3);
     const auto before = ops::gru(x, h, ops::slice_columns(U, 0, 6), ops::slice_columns(U, 6, 9), no_end);
     CHECK(support::distance(ops::gru_reset_after(x, h, U, nn::zeros<double>(3), no_end), before) > 0.01);
 }
 
-TEST_CASE("states with further axes, and shapes that do not fit")
+TEST_CASE("gru_reset_after: states with further axes work, mismatched shapes are rejected")
 {
     const auto x = random({2, 4, 9}, 1), h = random({2, 4, 3}, 2);
     const auto U = random({3, 9}, 3);
@@ -157,7 +157,7 @@ TEST_CASE("states with further axes, and shapes that do not fit")
     CHECK(support::contains(message(x, h, U, random({9}, 1)), "the bias of the product is [9] but must be [3]"));
 }
 
-TEST_CASE("gru_reset_after: a sentence that is over keeps its state, and its gradient passes")
+TEST_CASE("gru_reset_after: a finished sentence keeps its state and passes its gradient")
 {
     const lengths real{3, 1, 0, 2};
     const auto x = random({4, 9}, 1), h = random({4, 3}, 2), U = random({3, 9}, 3);
@@ -173,7 +173,7 @@ TEST_CASE("gru_reset_after: a sentence that is over keeps its state, and its gra
     }
 }
 
-TEST_CASE("gru_reset_after: a layer over several steps, with inputs that something else uses, too")
+TEST_CASE("gru_reset_after: a layer over several steps, whose inputs are also used elsewhere")
 {
     const auto x = random({4, 2, 9}, 1);
     const auto U = random({3, 9}, 2);
@@ -194,7 +194,7 @@ TEST_CASE("gru_reset_after: a layer over several steps, with inputs that somethi
         x, U, c, h));
 }
 
-TEST_CASE("gru_reset_after: the cell: its share of the input, its step, and a new one")
+TEST_CASE("gru_reset_after: the cell's projection and step, and a new cell")
 {
     random_source source{3};
     const auto cell = nn::make_gru_reset_after<double>(source, 4, 3);

@@ -14,7 +14,7 @@ using namespace heed;
 
 namespace {
 
-/// The mean of the squares, and the greatest magnitude.
+/// The mean square and the maximum magnitude.
 struct spread {
     double square = 0, most = 0;
 
@@ -30,7 +30,7 @@ struct spread {
 
 }  // namespace
 
-TEST_CASE("new parameters have the spread that their docstrings name")
+TEST_CASE("new parameters have the documented distribution")
 {
     random_source source{1};
     const double bound = std::sqrt(6.0 / 500);
@@ -46,7 +46,7 @@ TEST_CASE("new parameters have the spread that their docstrings name")
     CHECK(nn::zeros<float>(3) == array<float, 1>{0, 0, 0});
 }
 
-TEST_CASE("each call takes a stream of its own, and the seed decides all of it")
+TEST_CASE("each call uses its own random stream, and the seed determines all values")
 {
     random_source one{5}, other{5}, third{6};
     const auto first = nn::glorot<double>(one, 4, 3), second = nn::glorot<double>(one, 4, 3);
@@ -56,7 +56,7 @@ TEST_CASE("each call takes a stream of its own, and the seed decides all of it")
     CHECK(support::distance(nn::glorot<double>(third, 4, 3), first) > 0);
 }
 
-TEST_CASE("limited numbers: more are refused before they are allocated, and the limit ends with its scope")
+TEST_CASE("a size limit is checked before allocation, and ends with its scope")
 {
     random_source source{1};
     {

@@ -15,7 +15,7 @@ using support::random;
 
 namespace {
 
-/// The equation, number by number.
+/// The equation, by a scalar loop.
 array<double, 2> scalar_layer_norm(const array<double, 2>& x, const array<double, 1>& gain,
                                    const array<double, 1>& bias, double epsilon)
 {
@@ -39,7 +39,7 @@ void check(const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), foun
 
 }  // namespace
 
-TEST_CASE("layer normalization is its equation, and has its gradient")
+TEST_CASE("layer normalization equals its equation and has the correct gradient")
 {
     for (const std::size_t N : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{8}, std::size_t{21}}) {
         const auto x = random({3, N}, 1);
@@ -54,7 +54,7 @@ TEST_CASE("layer normalization is its equation, and has its gradient")
     check(support::gradient_of<0b111>(norm, random({2, 3, 5}, 1), gain, bias));
 }
 
-TEST_CASE("rows of equal numbers, large numbers, and none")
+TEST_CASE("rows of equal numbers, large numbers, and no rows are normalized")
 {
     const auto gain = random({6}, 2), bias = random({6}, 3);
     const auto equal = norm(filled<double, 2>({1, 6}, 4.0), gain, bias);
@@ -69,7 +69,7 @@ TEST_CASE("rows of equal numbers, large numbers, and none")
                         array<double, 1>(shape_of_rank<1>{0}))) == shape_of_rank<2>{3, 0});
 }
 
-TEST_CASE("the gradient is the same to the bit with one thread and with several")
+TEST_CASE("the gradient is equal bit for bit with one thread and with several")
 {
     const auto x = random({67, 33}, 1);
     const auto gain = random({33}, 2), bias = random({33}, 3);
@@ -88,7 +88,7 @@ TEST_CASE("the gradient is the same to the bit with one thread and with several"
     for (std::size_t i = 0; i < 2; ++i) CHECK(support::same_bits(one[i], several[i]));
 }
 
-TEST_CASE("a layer that is new only normalizes; what does not fit is refused")
+TEST_CASE("a new layer only normalizes; mismatched shapes are rejected")
 {
     const auto layer = nn::make_layer_norm<double>(4);
     const auto x = random({3, 4}, 1);

@@ -19,7 +19,7 @@ double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
 
 }  // namespace
 
-TEST_CASE("a layer from its inputs, in scalars: the order of the gates, and which bias is whose")
+TEST_CASE("a layer equals a scalar loop: the order of gates and biases")
 {
     constexpr std::size_t batch = 2, inputs = 3, hidden = 4;
     const nn::lstm unit{random({inputs, 4 * hidden}, 1), random({4 * hidden}, 2), random({hidden, 4 * hidden}, 3)};
@@ -44,7 +44,7 @@ TEST_CASE("a layer from its inputs, in scalars: the order of the gates, and whic
     CHECK(doubled.hidden(0, 3) == 2 * next.hidden(0, 3));
 }
 
-TEST_CASE("a new layer: the bias of the forget gate is 1, the others are 0; parts of U are drawn one by one")
+TEST_CASE("a new layer has the forget bias 1 and other biases 0; parts of U are drawn separately")
 {
     random_source source{1, 0};
     const auto unit = nn::make_lstm<double>(source, 3, 4);

@@ -19,7 +19,7 @@ using namespace heed;
 
 namespace {
 
-/// The greatest |(Uᵀ U - 1)_ij|, or of U Uᵀ if there are fewer rows than columns.
+/// The maximum |(Uᵀ U - 1)_ij|, or that of U Uᵀ if there are fewer rows than columns.
 template <class T>
 double deviation(const array<T, 2>& U)
 {
@@ -63,7 +63,7 @@ TEST_CASE("the columns of a tall matrix and the rows of a wide one are orthonorm
     }
 }
 
-TEST_CASE("a matrix depends on its seed, and is one stream of it")
+TEST_CASE("a matrix depends on its seed and uses one stream")
 {
     CHECK(support::same_bits(orthogonal(1, 5, 5), orthogonal(1, 5, 5)));
     CHECK(support::distance(orthogonal(1, 5, 5), orthogonal(2, 5, 5)) > 0.1);
@@ -85,14 +85,14 @@ TEST_CASE("rotations and reflections are equally likely, and so are both signs o
             rotations += xt::linalg::det(U) > 0;
             for (std::size_t i = 0; i < U.size(); ++i) positive.data()[i] += U.data()[i] > 0;
         }
-        // Half of them, and five standard deviations of ten to each side. The Q of LAPACK has Q_00 < 0 for n > 1, and
-        // one determinant for all.
+        // Half of all, within five standard deviations of ten. The Q of LAPACK has Q_00 < 0 for n > 1, and always the
+        // same determinant.
         CHECK(std::abs(rotations - seeds / 2) < 50);
         for (const int count : positive) CHECK(std::abs(count - seeds / 2) < 50);
     }
 }
 
-TEST_CASE("no rows or no columns are an error")
+TEST_CASE("matrices without rows or columns are rejected")
 {
     const auto message = [](std::size_t rows, std::size_t columns) {
         return support::message_of<shape_error>([&] { orthogonal(1, rows, columns); });
@@ -101,7 +101,7 @@ TEST_CASE("no rows or no columns are an error")
     CHECK(support::contains(message(3, 0), "nn::orthogonal: a matrix [3,0] has no entries"));
 }
 
-TEST_CASE("each recurrent matrix of a gated unit is orthogonal, and nothing else changes")
+TEST_CASE("each recurrent matrix of a gated unit is orthogonal, and no other parameter changes")
 {
     constexpr std::size_t H = 6;
     random_source random{7}, same{7};

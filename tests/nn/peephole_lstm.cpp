@@ -23,7 +23,7 @@ double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
 
 }  // namespace
 
-TEST_CASE("a step from its inputs, in scalars: the order of the gates, and which cell each gate sees")
+TEST_CASE("a step equals a scalar loop: the order of the gates, and the cell that each gate reads")
 {
     const nn::peephole_lstm unit{random({X, 4 * H}, 1), random({4 * H}, 2), random({H, 4 * H}, 3),
                                  random({H}, 4),        random({H}, 5),     random({H}, 6)};
@@ -60,7 +60,7 @@ TEST_CASE("a step from its inputs, in scalars: the order of the gates, and which
     CHECK(support::distance(is.cell, must.cell) < 1e-14);
 }
 
-TEST_CASE("gradients; a sentence that has ended keeps its state, whatever comes")
+TEST_CASE("gradients are correct, and a finished sentence keeps its state for any further input")
 {
     const lengths real{2, 1};
     nn::peephole_lstm unit{random({X, 4 * H}, 1), random({4 * H}, 2), random({H, 4 * H}, 3),
@@ -99,7 +99,7 @@ TEST_CASE("gradients; a sentence that has ended keeps its state, whatever comes"
     finite(lifted.U), finite(lifted.p_i), finite(lifted.p_f), finite(lifted.p_o), finite(h), finite(c);
 }
 
-TEST_CASE("a new layer: the bias of the forget gate is 1, the gates see nothing yet")
+TEST_CASE("a new layer has the forget bias 1 and peepholes of 0")
 {
     random_source source{1};
     const auto unit = nn::peephole_lstm_factory{}(nn::initializers<double>{source, nullptr}, {X, H});

@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("learned positions: the same vectors for every sentence, from a position on")
+TEST_CASE("learned positions are the same vectors for every sentence, from any start position")
 {
     const auto x = random({2, 3, 4}, 1);
     const auto table = random({5, 4}, 5);

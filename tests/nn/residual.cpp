@@ -11,7 +11,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("normalized after the sum, or before the layer, and then behind the last")
+TEST_CASE("post-norm normalizes after the sum; pre-norm before the layer and after the last one")
 {
     const auto x = support::random({2, 3, 5}, 1);
     const auto f = [](const auto& y) { return ops::scale(ops::tanh(y), 0.5); };

@@ -38,7 +38,7 @@ void check(const auto& unit, const auto& f)
 
 }  // namespace
 
-TEST_CASE("a step from its inputs, in scalars, by tanh or another function")
+TEST_CASE("a step equals a scalar loop, with tanh or another function")
 {
     const auto W = random({X, H}, 1), U = random({H, H}, 3);
     const auto b = random({H}, 2);
@@ -46,7 +46,7 @@ TEST_CASE("a step from its inputs, in scalars, by tanh or another function")
     check(nn::rnn{W, b, U, ops::relu}, [](double a) { return std::max(a, 0.0); });
 }
 
-TEST_CASE("gradients by all parts; a sentence that has ended keeps its state, whatever comes")
+TEST_CASE("gradients are correct, and a finished sentence keeps its state for any further input")
 {
     const lengths real{2, 1};
     nn::rnn unit{random({X, H}, 1), random({H}, 2), random({H, H}, 3)};
@@ -75,7 +75,7 @@ TEST_CASE("gradients by all parts; a sentence that has ended keeps its state, wh
     for (std::size_t i = 0; i < B * H; ++i) CHECK(std::isfinite(d_h.data[i]));
 }
 
-TEST_CASE("a new layer")
+TEST_CASE("a new layer has the documented parameters")
 {
     random_source source{1};
     const auto unit = nn::rnn_factory{ops::relu}(nn::initializers<double>{source, nullptr}, {X, H});

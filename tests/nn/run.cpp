@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cells over all words of a batch whose sentences differ in length.
+// Cells over all words of a batch with sentences of different lengths.
 
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ array<double, 3> alone(const array<double, 3>& x, std::size_t b)
     return one;
 }
 
-/// Each sentence of a padded batch against the sentence alone; bit for bit the same whatever is in the padding.
+/// Each sentence of a padded batch against the sentence alone; equal bit for bit for any values in the padding.
 void check(const auto& cell)
 {
     const auto h = random({B, H}, 3);
@@ -71,7 +71,7 @@ void check(const auto& cell)
             each_part(nn::map_state(read.last, row), must.last, near);
             CHECK(near(row(nn::output_of(read.last)), row(read.outputs[forward ? real[b] - 1 : 0])));
             for (std::size_t t = 0; t < real[b]; ++t) CHECK(near(row(read.outputs[t]), must.outputs[t]));
-            for (std::size_t t = real[b]; forward && t < T; ++t)  // the last one again
+            for (std::size_t t = real[b]; forward && t < T; ++t)  // the last state again
                 CHECK(same_bits(row(read.outputs[t]), row(read.outputs[real[b] - 1])));
         }
     }
@@ -83,7 +83,7 @@ void check(const auto& cell)
 
 }  // namespace
 
-TEST_CASE("padding changes nothing, bit for bit, and the last state is that of the last word")
+TEST_CASE("padding changes no bit, and the last state is that of the last word")
 {
     random_source source{1};
     check(nn::make_gru<double>(source, X, H));
@@ -95,7 +95,7 @@ TEST_CASE("padding changes nothing, bit for bit, and the last state is that of t
     check(nn::stacked_factory{3, nn::lstm_factory{}, nn::shortcut::residual}(nn::initializers<double>{source}, {X, H}));
 }
 
-TEST_CASE("words are read in their order, one by one")
+TEST_CASE("words are read in order, one by one")
 {
     random_source source{2};
     const auto cell = nn::make_lstm<double>(source, X, H);

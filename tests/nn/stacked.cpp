@@ -33,7 +33,7 @@ auto lstm_from(std::size_t input, std::uint64_t stream)
 
 }  // namespace
 
-TEST_CASE("dropout of stacked cells acts between the layers, not between the steps")
+TEST_CASE("dropout of stacked cells acts between layers, not between steps")
 {
     const nn::stacked cell{std::vector{lstm_from(E, 80), lstm_from(H, 84)}, nn::shortcut::residual};
     ad::tape<double> on;
@@ -51,7 +51,7 @@ TEST_CASE("dropout of stacked cells acts between the layers, not between the ste
     CHECK(mine.next_stream() == theirs.next_stream());
 }
 
-TEST_CASE("stacked cells without a layer, and a state of another number of layers, are refused in a sentence")
+TEST_CASE("stacked cells without a layer, or with a state of another number of layers, are rejected")
 {
     random_source random{1, 0};
     CHECK_THROWS_WITH_AS((void)nn::stacked_factory{0}(nn::initializers<double>{random}, {E, H}),

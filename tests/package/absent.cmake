@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A package may create its target and then report that it was not found. Such a target is none: FindMPI leaves one behind
-# where MPI is not installed, xtensor-blas where there is no LAPACK.
+# A package may create its target and then report that it was not found. Such a target must be ignored: FindMPI creates
+# one if MPI is not installed, xtensor-blas if LAPACK is missing.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -18,7 +18,7 @@ add_library(xtensor-blas INTERFACE IMPORTED)
 set(xtensor-blas_FOUND FALSE)
 set(xtensor-blas_NOT_FOUND_MESSAGE "no LAPACK")
 ]])
-foreach(parent IN ITEMS OFF ON)  # heed itself, and in a project that looked for them before
+foreach(parent IN ITEMS OFF ON)  # heed itself, and a project that searched for them before
   file(WRITE "${SCRATCH}/${parent}/CMakeLists.txt" "
 cmake_minimum_required(VERSION 3.22)
 project(parent LANGUAGES CXX)
@@ -30,7 +30,7 @@ set(HEED_MPI ON)
 set(HEED_NATIVE OFF)
 add_subdirectory(\"${HEED_SOURCE}\" heed)
 if(TARGET heed::distributed OR TARGET heed::xtensor_blas)
-  message(FATAL_ERROR \"taken for found: MPI or xtensor-blas\")
+  message(FATAL_ERROR \"MPI or xtensor-blas was treated as found\")
 endif()
 ")
   execute_process(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """conan.py SOURCE SCRATCH VERSION COMPILER FLAG...: packaging/conan, without Conan.
 
-The recipe runs with stand-ins for what it imports, which copy files as Conan does, with each of its options; its
-test_package is compiled with what package_info says. `conan create`, with Conan, tests the rest; docs/start/packages.md.
+The recipe runs with each of its options, and with stand-ins for its imports, which copy files as Conan does. Its
+test_package is compiled with the settings of package_info. `conan create` tests the rest, see docs/start/packages.md.
 """
 
 import fnmatch
@@ -21,12 +21,12 @@ recipe = os.path.join(source, "packaging", "conan", "conanfile.py")
 
 
 class ConanFile:
-    """What Conan gives a recipe before it calls it."""
+    """The attributes that Conan sets before it calls a recipe."""
 
 
 def copy(conanfile, pattern, src, dst, keep_path=True):
     copied = []
-    fixed = os.path.dirname(pattern.partition("*")[0])  # a build may lie beside the sources
+    fixed = os.path.dirname(pattern.partition("*")[0])  # a build may be next to the sources
     for folder, _, names in os.walk(os.path.join(src, fixed)) if "*" in pattern else [(src, [], os.listdir(src))]:
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), src)
@@ -100,7 +100,7 @@ class Components(dict):
         return self[name]
 
 
-# ---- the recipe, as Conan calls it ---------------------------------------------------------------------------------------
+# ---- the recipe, called as by Conan ---------------------------------------------------------------------------------------
 
 
 def require(condition, message):
@@ -157,7 +157,7 @@ for blas, define in (("openblas", "HEED_BLAS_CBLAS"), ("none", "HEED_BLAS_NONE")
         require(("openblas" in made.required) == (blas == "openblas"), f"{name} requires {sorted(made.required)}")
         expected = sorted(headers + ["licenses/LICENSE"] + ["lib/libheed_translator.a"] * with_translator)
         require(files(made.package_folder) == expected, f"{name}: the package holds {set(files(made.package_folder)) ^ set(expected)}")
-        # CMake builds from what is exported.
+        # CMake builds from the exported files.
         for needed in ("CMakeLists.txt", "LICENSE", "cmake/heed_dependencies.cmake", "src/CMakeLists.txt"):
             require(os.path.exists(os.path.join(made.source_folder, needed)), f"{needed} is not exported")
         parts = made.cpp_info.components
@@ -166,7 +166,7 @@ for blas, define in (("openblas", "HEED_BLAS_CBLAS"), ("none", "HEED_BLAS_NONE")
         require(("heed::translator" in targets) == with_translator, f"{name}: the targets are {targets}")
         require(made.cpp_info.properties["cmake_target_name"] not in targets, f"{name}: two targets have one name")
         require(parts["core"].defines == [define], f"{name} defines {parts['core'].defines}")
-        # Conan refuses a package that is required and used by no component, and the other way round.
+        # Conan rejects a required package that no component uses, and vice versa.
         used = {reference.split("::")[0] for part in parts.values() for reference in part.requires if "::" in reference}
         require(used == set(made.required), f"{name}: components use {used}, the package requires {set(made.required)}")
         for part in parts.values():
@@ -180,7 +180,7 @@ for settings in ({**linux, "compiler_cppstd": "17"}, {**linux, "compiler": "msvc
         continue
     require(False, f"the recipe takes {settings}")
 
-# test_package, with the flags that package_info leads to.
+# test_package, with the flags of package_info.
 made = package(os.path.join(scratch, "test"), Settings(**linux), blas="none")
 core = made.cpp_info.components["core"]
 program = os.path.join(scratch, "test_package")

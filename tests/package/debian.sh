@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# debian.sh SOURCE SCRATCH VERSION COMPILER [BUILT]: builds libheed-dev as scripts/debian.sh does, unpacks it, and compiles
-# against what it holds, found by CMake and by pkg-config. BUILT: a folder with all packages, which are used in its place:
-# the tools run, and a program is linked with heed::translator. 77: this machine cannot build Debian packages.
+# debian.sh SOURCE SCRATCH VERSION COMPILER [BUILT]: builds libheed-dev as scripts/debian.sh does, unpacks it, and
+# compiles with its contents, found by CMake and by pkg-config. BUILT: a folder with all packages, which are used
+# instead: the tools run, and a program is linked with heed::translator. Exit code 77: this machine cannot build Debian
+# packages.
 set -euo pipefail
 
 source=$1 scratch=$2 version=$3 compiler=$4 built=${5:-}
@@ -27,22 +28,22 @@ if [[ -z $built ]]; then
         fail "scripts/debian.sh --headers: $(tail -n 30 "$scratch/log")"
 fi
 package=$(echo "$built"/libheed-dev_*.deb)
-[[ $package == */libheed-dev_"$version"-*_all.deb ]] || fail "built $package, and not libheed-dev $version"
+[[ $package == */libheed-dev_"$version"-*_all.deb ]] || fail "built $package instead of libheed-dev $version"
 for dependency in libxtensor-dev libxtensor-blas-dev libopenblas-dev; do
     dpkg-deb --field "$package" Depends | grep -q "\b$dependency\b" || fail "libheed-dev does not depend on $dependency"
 done
 
 root=$scratch/root
 dpkg-deb --extract "$package" "$root"
-diff -r --exclude=README.md "$source/include" "$root/usr/include" >/dev/null || fail "usr/include is not include"
+diff -r --exclude=README.md "$source/include" "$root/usr/include" >/dev/null || fail "usr/include differs from include"
 others=$(cd "$root" && find . -type f ! -path './usr/include/*' | sort)
 unexpected=$(grep -v -e '^\./usr/share/cmake/heed/heed[A-Za-z_]*\.cmake$' -e '^\./usr/share/pkgconfig/heed\.pc$' \
     -e '^\./usr/share/doc/libheed-dev/' <<<"$others" || true)
 [[ -z $unexpected ]] || fail "libheed-dev holds $unexpected"
 if grep -r -e "$source" -e "$scratch" "$root/usr/share"; then fail "libheed-dev names a folder of its build"; fi
-# For all architectures: it names the folder of none.
+# For all architectures: no file names an architecture's folder.
 if grep -r "$(dpkg-architecture -qDEB_HOST_MULTIARCH)" "$root/usr/share/cmake" "$root/usr/share/pkgconfig"; then
-    fail "libheed-dev, which is for all architectures, names that of its build"
+    fail "libheed-dev is for all architectures, but names its build architecture"
 fi
 
 here=$source/tests/package
@@ -53,13 +54,13 @@ cmake --build "$scratch/use" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")
 "$scratch/use/installed" || fail "the program built with find_package(heed)"
 
 export PKG_CONFIG_PATH=$root/usr/share/pkgconfig
-pkg-config --validate heed || fail "heed.pc is not what pkg-config takes"
-[[ $(pkg-config --modversion heed) == "$version" ]] || fail "heed.pc says $(pkg-config --modversion heed)"
+pkg-config --validate heed || fail "heed.pc is not valid for pkg-config"
+[[ $(pkg-config --modversion heed) == "$version" ]] || fail "heed.pc has version $(pkg-config --modversion heed)"
 # shellcheck disable=SC2046  # flags are words
 "$compiler" "$here/consumer/pkg_config.cpp" $(pkg-config --cflags --libs heed) -o "$scratch/program"
 "$scratch/program" || fail "the program built with pkg-config's flags"
 
-# ---- the compiled packages, where they were built ------------------------------------------------------------------------
+# ---- the compiled packages, if they were built -------------------------------------------------------------------------
 
 tools=$(echo "$built"/heed-tools_*.deb)
 [[ -e $tools ]] || exit 0
@@ -69,9 +70,9 @@ dpkg-deb --extract "$translator" "$root"
 dpkg-deb --extract "$(echo "$built"/libheed-compiled-dev_*.deb)" "$root"
 for program in translate evaluate; do
     [[ $("$root/usr/bin/$program" --version) == "$program (heed) $version"* ]] || fail "$program --version"
-    [[ -e $root/usr/share/man/man1/$program.1.gz ]] || fail "there is no page of $program"
+    [[ -e $root/usr/share/man/man1/$program.1.gz ]] || fail "$program has no manual page"
     for shell in bash-completion/completions/$program zsh/site-functions/_$program fish/vendor_completions.d/$program.fish; do
-        [[ -e $root/usr/share/$shell ]] || fail "there is no $shell"
+        [[ -e $root/usr/share/$shell ]] || fail "$shell is missing"
     done
 done
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/start/getting_started.md does what it
-# says. Its commands are run as they stand there, but for `git clone`, in an empty folder; its program is
-# examples/start/main.cpp, and its output is what that prints. Headers are installed where no library that only tests and examples need is found.
+# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/start/getting_started.md works.
+# Its commands are run verbatim, except for `git clone`, in an empty folder; its program is examples/start/main.cpp, and
+# the page shows the program's output. Headers are installed on a machine without the libraries that only tests and
+# examples need.
 
 cmake_minimum_required(VERSION 3.22)
 file(READ "${SOURCE_DIR}/docs/start/getting_started.md" page)
@@ -13,7 +14,7 @@ if(at EQUAL -1)
   message(FATAL_ERROR "docs/start/getting_started.md does not quote examples/start/main.cpp")
 endif()
 
-# run(<commands>): what they print is in `output`.
+# run(<commands>): stores their output in `output`.
 function(run commands)
   execute_process(COMMAND sh -ec "${commands}" WORKING_DIRECTORY "${SCRATCH}" RESULT_VARIABLE result
                   OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -37,14 +38,14 @@ file(MAKE_DIRECTORY "${SCRATCH}")
 file(CREATE_LINK "${SOURCE_DIR}" "${SCRATCH}/heed" SYMBOLIC)
 set(ENV{HOME} "${SCRATCH}/home")
 set(ENV{OPENBLAS_NUM_THREADS} 1)
-set(ENV{CMAKE_GENERATOR} "${GENERATOR}")  # the page has make installed; this machine may have Ninja alone
+set(ENV{CMAKE_GENERATOR} "${GENERATOR}")  # the page installs make; this machine may have only Ninja
 run("${commands}")
 string(FIND "${output}" "${printed}" at)
 if(printed STREQUAL "" OR at EQUAL -1)
-  message(FATAL_ERROR "the program should print\n${printed}and printed:\n${output}")
+  message(FATAL_ERROR "the program should print\n${printed}but printed:\n${output}")
 endif()
 
-# A machine that has what the library needs and nothing else.
+# A machine that has only the library's dependencies.
 set(lacking "")
 foreach(package IN ITEMS doctest CLI11 fmt nlohmann_json ICU benchmark MPI)
   string(APPEND lacking " -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# HOW is add_subdirectory, find_package or fetch_content; BESIDE a header that one translation unit includes before heed
-# and the other after it. Beside <cblas.h>, heed is used with HEED_BLAS=cblas. MPIEXEC: starts a program on several ranks,
-# where heed has been configured with MPI.
+# HOW is add_subdirectory, find_package or fetch_content; BESIDE is a header that one translation unit includes before
+# heed and the other after it. With <cblas.h>, heed is used with HEED_BLAS=cblas. MPIEXEC: starts a program on several
+# ranks if heed was configured with MPI.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -48,7 +48,7 @@ set(definitions "ALL_OF_HEED|BEFORE|AFTER|HEED_DISTRIBUTED|HEED_COMPILED")
 set(distributed "")
 if(HOW STREQUAL "find_package" AND MPIEXEC)
   set(distributed distributed)
-  string(APPEND definitions "|MPICH_SKIP_MPICXX|OMPI_SKIP_MPICXX|_MPICC_H")  # CMake leaves MPI's C++ bindings out
+  string(APPEND definitions "|MPICH_SKIP_MPICXX|OMPI_SKIP_MPICXX|_MPICC_H")  # CMake excludes MPI's C++ bindings
 endif()
 if(BESIDE STREQUAL "<cblas.h>")
   set(HEED_BLAS -DHEED_BLAS=cblas)
@@ -63,17 +63,17 @@ run("configure"
 run("build" "${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 run("run" "${SCRATCH}/build/consumer")
 if(NOT output MATCHES "heed ${HEED_VERSION}")
-  message(FATAL_ERROR "the consumer should greet with heed ${HEED_VERSION}, and said:\n${output}")
+  message(FATAL_ERROR "the consumer should greet with heed ${HEED_VERSION}, but printed:\n${output}")
 endif()
 
 if(distributed)
   run("run on two ranks" bash "${CMAKE_CURRENT_LIST_DIR}/../mpi/run.sh" "${MPIEXEC}" 2 "${SCRATCH}/build/distributed")
   if(NOT output MATCHES "2 ranks: 3\n")
-    message(FATAL_ERROR "two ranks should add up to 3, and said:\n${output}")
+    message(FATAL_ERROR "two ranks should add up to 3, but printed:\n${output}")
   endif()
 endif()
 
-# The consumer sets no flags: anything beyond the language and the include directories comes from heed.
+# The consumer sets no flags: any flag other than the language and the include directories comes from heed.
 file(READ "${SCRATCH}/build/compile_commands.json" commands)
 string(JSON count LENGTH "${commands}")
 if(count LESS 2)
@@ -91,22 +91,22 @@ foreach(i RANGE ${last})
     message(FATAL_ERROR "HEED_BLAS=cblas does not reach the compiler:\n${command}")
   endif()
   if(NOT command MATCHES " -std=(c|gnu)\\+\\+2")
-    message(FATAL_ERROR "heed::heed does not ask for C++20:\n${command}")
+    message(FATAL_ERROR "heed::heed does not require C++20:\n${command}")
   endif()
 endforeach()
 
 if(EXISTS "${SCRATCH}/build/compiled")
   run("the program with heed::compiled" "${SCRATCH}/build/compiled")
   if(NOT output MATCHES "^(sse2|avx2|avx512|avx512_vnni) ")
-    message(FATAL_ERROR "heed::compiled should say its target, and said:\n${output}")
+    message(FATAL_ERROR "heed::compiled should print its target, but printed:\n${output}")
   endif()
 endif()
 
-# A model of `translate`, in the program of a user; built by CMake's package and by pkg-config's.
+# A model of `translate` in a user's program, built with CMake's package and with pkg-config's.
 function(translates program)
   run("${program}" "${program}" "${SCRATCH}/model.safetensors")
   if(NOT output MATCHES "^[^\n]*: [0-9]+ x 3\n[^\n]*: [0-9]+ x 2\n$")
-    message(FATAL_ERROR "${program} should translate two lines of two words and one, and said:\n${output}")
+    message(FATAL_ERROR "${program} should translate two lines of two words and one, but printed:\n${output}")
   endif()
 endfunction()
 set(has_translator OFF)
@@ -125,12 +125,12 @@ if(HOW STREQUAL "find_package" AND PKG_CONFIG)
   run("pkg-config --modversion" "${PKG_CONFIG}" --modversion heed)
   string(STRIP "${output}" version)
   if(NOT version STREQUAL HEED_VERSION)
-    message(FATAL_ERROR "heed.pc says version ${version}, should be ${HEED_VERSION}")
+    message(FATAL_ERROR "heed.pc has version ${version}, should be ${HEED_VERSION}")
   endif()
   run("pkg-config --cflags --libs" "${PKG_CONFIG}" --cflags --libs heed)
   separate_arguments(flags UNIX_COMMAND "${output}")
   if(NOT flags MATCHES "-std=c\\+\\+20")
-    message(FATAL_ERROR "heed.pc does not ask for C++20: ${flags}")
+    message(FATAL_ERROR "heed.pc does not require C++20: ${flags}")
   endif()
   run("build with pkg-config" "${COMPILER}" "${CMAKE_CURRENT_LIST_DIR}/consumer/pkg_config.cpp" ${flags}
       -o "${SCRATCH}/with_pkg_config")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The single header that scripts/single_header.sh makes, alone: a program of something from each folder that it holds,
-# without a BLAS and without a warning; all of it with xtensor-blas; nothing that two units would define twice; and a word
-# to those who mix it with the headers of the folder.
+# The single header of scripts/single_header.sh, alone: a program that uses each folder, without a BLAS and without
+# warnings; all of it with xtensor-blas; no symbol that two units would define twice; and an error for mixing it with
+# the separate headers.
 
 cmake_minimum_required(VERSION 3.22)
 
 foreach(directory IN LISTS SYSTEM_INCLUDES)
-  # Naming the compiler's own directories again would break its #include_next.
+  # Passing the compiler's built-in directories again would break its #include_next.
   if(directory AND NOT directory STREQUAL "${HEED_SOURCE}/include" AND NOT directory IN_LIST IMPLICIT_INCLUDES)
     list(APPEND includes -isystem "${directory}")
   endif()
@@ -31,29 +31,29 @@ set(header "${SCRATCH}/single_include/heed/heed.hpp")
 execute_process(COMMAND bash "${HEED_SOURCE}/scripts/single_header.sh" "${header}" COMMAND_ERROR_IS_FATAL ANY)
 set(here "${CMAKE_CURRENT_LIST_DIR}/single_header")
 compile("the program with the single header" -DHEED_BLAS_NONE ${single} -c "${here}/program.cpp" -o "${SCRATCH}/program.o")
-# In a second unit, what is not inline would be defined again.
+# Functions that are not inline would be defined again in a second unit.
 execute_process(COMMAND "${NM}" --defined-only --extern-only --demangle "${SCRATCH}/program.o" OUTPUT_VARIABLE symbols
                 COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "\n[0-9a-f]+ [ABCDGRST] [^\n]+" strong "\n${symbols}")
 list(TRANSFORM strong REPLACE "^\n[0-9a-f]+ . " "")
 if(NOT strong STREQUAL "main")
   list(JOIN strong "\n" strong)
-  message(FATAL_ERROR "main alone should be defined once in a program; so are:\n${strong}")
+  message(FATAL_ERROR "main must be the only strong symbol, but there are:\n${strong}")
 endif()
 compile("linking it" "${SCRATCH}/program.o" -pthread -o "${SCRATCH}/program")
 execute_process(COMMAND "${SCRATCH}/program" RESULT_VARIABLE result OUTPUT_VARIABLE output)
 if(NOT result EQUAL 0 OR NOT output MATCHES "^heed ${HEED_VERSION}: ")
-  message(FATAL_ERROR "the program should greet with heed ${HEED_VERSION}, and said (${result}):\n${output}")
+  message(FATAL_ERROR "the program should greet with heed ${HEED_VERSION}, but printed (${result}):\n${output}")
 endif()
 compile("the single header and a BLAS" ${DEFINITIONS} ${single} -fsyntax-only "${here}/product.cpp")
 
-# mixes(<lines>): the compiler's first error says what is wrong.
+# mixes(<lines>): the compiler's first error explains the problem.
 function(mixes lines)
   file(WRITE "${SCRATCH}/mixes.cpp" "${lines}")
   compile("" "-I${HEED_SOURCE}" "-I${HEED_SOURCE}/include" "-I${SCRATCH}" -fsyntax-only "${SCRATCH}/mixes.cpp")
   string(REGEX MATCH "error: [^\n]*" first "${output}")
   if(result EQUAL 0 OR NOT first MATCHES "heed: .*single header.*include one or the other")
-    message(FATAL_ERROR "the single header beside others should be refused in a sentence; the compiler said:\n${output}")
+    message(FATAL_ERROR "mixing the single header with other headers should give one clear error; the compiler printed:\n${output}")
   endif()
 endfunction()
 mixes("#include <include/heed/core/cxx20.hpp>\n#include <single_include/heed/heed.hpp>\n")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# tools.sh CMAKE BUILD SCRATCH: installs the component `tools` and looks at what a user then has: programs that run from
-# another place, a manual page for every command, completion that works.
+# tools.sh CMAKE BUILD SCRATCH: installs the component `tools` and checks the installation: programs that run from
+# another folder, a manual page for every command, working completion.
 set -euo pipefail
 
 cmake=$1 build=$2 scratch=$3
@@ -21,21 +21,21 @@ fail()
     exit 1
 }
 
-# commands PROGRAM [COMMAND]: the subcommands, as --help has them.
+# commands PROGRAM [COMMAND]: the subcommands listed in --help.
 commands() { "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\)  .*/\1/p'; }
-# options PROGRAM [COMMAND...]: the options, as --help has them.
+# options PROGRAM [COMMAND...]: the options listed in --help.
 options() { "$@" --help | grep -o '^  \(-[a-z],\)\?--[a-z0-9-]\+' | sed 's/.*--/--/' | sort -u; }
 
-# ---- every command has a page, with all of its options, and no formatter complains -------------------------------------
+# ---- every command has a page with all of its options and without formatter warnings -----------------------------------
 
 checked=0
-# check_page WORD...: the page of a command.
+# check_page WORD...: checks the page of a command.
 check_page()
 {
     local words=("$@") page text option name
     name=$(IFS=-; echo "${words[*]}")
     page=$prefix/share/man/man1/$name.1
-    [[ -s $page ]] || fail "there is no page $name.1"
+    [[ -s $page ]] || fail "the page $name.1 is missing"
     if command -v groff >/dev/null; then
         [[ -z $(groff -man -ww -Tutf8 "$page" 2>&1 >/dev/null) ]] ||
             fail "$name.1: $(groff -man -ww -Tutf8 "$page" 2>&1 >/dev/null | head -n 3)"
@@ -43,7 +43,7 @@ check_page()
     elif command -v mandoc >/dev/null; then
         text=$(mandoc -Tascii "$page" | sed 's/.\x08//g')
     else
-        text=$(sed 's/\\-/-/g; s/^\.SH "\?//' "$page")  # no formatter: the source
+        text=$(sed 's/\\-/-/g; s/^\.SH "\?//' "$page")  # no formatter: reads the source
     fi
     if command -v mandoc >/dev/null; then
         mandoc -Tlint -Wwarning "$page" >../lint || fail "$name.1: $(head -n 3 ../lint)"
@@ -69,19 +69,19 @@ pages=("$prefix"/share/man/man1/*.1)
 ((checked > 20 && ${#pages[@]} == checked)) || fail "$checked commands, but ${#pages[@]} pages"
 grep -rl -e "$build" -e "$scratch" "$prefix/share" && fail "a page or a completion names a folder of this build"
 
-# ---- recipes have names, and the program finds them where it was moved ---------------------------------------------------
+# ---- recipes have names, and the program finds them after it was moved ---------------------------------------------------
 
 recipes=("$prefix"/share/heed/recipes/*.ini)
 ((${#recipes[@]} >= 4)) || fail "${#recipes[@]} recipes"
 for recipe in "${recipes[@]}"; do
     translate train --recipe "$(basename "$recipe" .ini)" --help >../help 2>../log || fail "$recipe: $(cat ../log)"
 done
-if translate train --recipe nowhere --help >../help 2>../log; then fail "a recipe that does not exist"; fi
+if translate train --recipe nowhere --help >../help 2>../log; then fail "a missing recipe is accepted"; fi
 grep -q 'there is bahdanau2015, luong2015, ' ../log || fail "the recipes are not named: $(cat ../log)"
 
 # ---- bash completes ----------------------------------------------------------------------------------------------------
 
-# completed WORD...: what bash offers for the last word, sorted.
+# completed WORD...: the completions that bash offers for the last word, sorted.
 completed()
 {
     bash --norc -c '
@@ -91,7 +91,7 @@ completed()
         "_heed_$1"
         printf "%s\n" "${COMPREPLY[@]}"' - "$prefix/share/bash-completion/completions/$1" "$@" | sort | tr '\n' ' '
 }
-# expect TEXT WORD...: all that is offered.
+# expect TEXT WORD...: TEXT lists all completions.
 expect()
 {
     local offered
@@ -122,7 +122,7 @@ for program in translate evaluate; do
     done
 done
 
-# ---- zsh and fish, where they are ---------------------------------------------------------------------------------------
+# ---- zsh and fish, if installed -----------------------------------------------------------------------------------------
 
 for program in translate evaluate; do
     if command -v zsh >/dev/null; then
@@ -131,7 +131,7 @@ for program in translate evaluate; do
     fi
 done
 if command -v fish >/dev/null; then
-    # fished TEXT LINE: what fish offers for the end of a command line.
+    # fished TEXT LINE: checks the completions that fish offers for the end of a command line.
     fished()
     {
         local offered

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# packaging/vcpkg, without vcpkg: its portfile runs, with stand-ins for vcpkg's functions that call CMake as those do, and
-# a project uses what it leaves. vcpkg.json says what the sources say.
+# packaging/vcpkg, without vcpkg: its portfile runs with stand-ins for vcpkg's functions that call CMake in the same
+# way, and a project uses the installed files. vcpkg.json agrees with the sources.
 #
-# FEATURES are those of the port, DEFINES is what its user then compiles with.
+# FEATURES are the features of the port, DEFINES the definitions that its user then compiles with.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -41,7 +41,7 @@ endforeach()
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS;MAYBE_UNUSED_VARIABLES")
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "vcpkg_cmake_configure takes no ${arg_UNPARSED_ARGUMENTS}")
+    message(FATAL_ERROR "vcpkg_cmake_configure does not take ${arg_UNPARSED_ARGUMENTS}")
   endif()
   run("the port's configuration" "${CMAKE_COMMAND}" -S "${arg_SOURCE_PATH}" -B "${SCRATCH}/build" -G "${GENERATOR}"
       "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}" -DCMAKE_BUILD_TYPE=Release
@@ -50,7 +50,7 @@ endfunction()
 function(vcpkg_cmake_install)
   run("the port's installation" "${CMAKE_COMMAND}" --build "${SCRATCH}/build" --target install)
 endfunction()
-function(vcpkg_cmake_config_fixup)  # share/<package> is a level nearer to the prefix
+function(vcpkg_cmake_config_fixup)  # share/<package> is one level closer to the prefix
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "PACKAGE_NAME;CONFIG_PATH" "")
   file(COPY "${CURRENT_PACKAGES_DIR}/${arg_CONFIG_PATH}/" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
   file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/${arg_CONFIG_PATH}")
@@ -60,7 +60,7 @@ function(vcpkg_cmake_config_fixup)  # share/<package> is a level nearer to the p
     string(REPLACE "\${CMAKE_CURRENT_LIST_DIR}/../../../" "\${CMAKE_CURRENT_LIST_DIR}/../../" text "${text}")
     set(upwards "get_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\n")
     string(FIND "${text}" "${upwards}" at)
-    if(at GREATER -1)  # one step upwards less
+    if(at GREATER -1)  # one level up less
       string(LENGTH "${upwards}" length)
       math(EXPR after "${at} + ${length}")
       string(SUBSTRING "${text}" 0 ${at} before)
@@ -84,12 +84,12 @@ set(CURRENT_PORT_DIR "${port}")
 set(CURRENT_PACKAGES_DIR "${SCRATCH}/package")
 include("${port}/portfile.cmake")
 
-# ---- what it leaves: headers, share/heed and heed.pc, nothing of where it was made -----------------------------------------
+# ---- the installed files: headers, share/heed and heed.pc, without build paths ---------------------------------------------
 
 file(GLOB_RECURSE ours RELATIVE "${HEED_SOURCE}/include" "${HEED_SOURCE}/include/*.hpp")
 file(GLOB_RECURSE theirs RELATIVE "${CURRENT_PACKAGES_DIR}/include" "${CURRENT_PACKAGES_DIR}/include/*")
 if(NOT ours STREQUAL theirs)
-  message(FATAL_ERROR "the port does not install the headers of include/, and nothing else")
+  message(FATAL_ERROR "the port must install exactly the headers of include/")
 endif()
 file(GLOB_RECURSE files RELATIVE "${CURRENT_PACKAGES_DIR}" "${CURRENT_PACKAGES_DIR}/*")
 list(FILTER files EXCLUDE REGEX "^include/")
@@ -119,7 +119,7 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
-# ---- and a project uses it ---------------------------------------------------------------------------------------------
+# ---- a project uses the port -------------------------------------------------------------------------------------------
 
 run("a project's configuration" "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/installed" -B "${SCRATCH}/use" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${CURRENT_PACKAGES_DIR};${PREFIX_PATH}"

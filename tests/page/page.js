@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Appended to the sample page: uses it as a reader would, and writes failures into #result.
+// Appended to the sample page: uses it as a reader would, and writes failures to #result.
 
 (async () => {
 'use strict';
@@ -23,7 +23,7 @@ const readout = title => card(title).querySelector('.readout').textContent.trim(
 const enter = element => element.dispatchEvent(new PointerEvent('pointerenter'));
 const leave = element => element.dispatchEvent(new PointerEvent('pointerleave'));
 const key = (element, name) => element.dispatchEvent(new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
-const pointAt = (title, row, column, kind = 'pointermove') => {  // of how many rows and columns there are
+const pointAt = (title, row, column, kind = 'pointermove') => {  // as fractions of the numbers of rows and columns
     const matrix = card(title).querySelector('.matrix'), box = matrix.querySelector('.paper').getBoundingClientRect();
     matrix.dispatchEvent(new PointerEvent(kind, {bubbles: true, clientX: box.left + box.width * (column[0] + 0.5) / column[1],
         clientY: box.top + box.height * (row[0] + 0.5) / row[1]}));
@@ -44,11 +44,11 @@ try {
     equal(where(), 'Sentence 1 of 17', 'the first sentence');
     equal(cards().map(each => each.querySelector('h3').textContent).join(), 'Gold alignment,additive,fine-grained', 'cards');
 
-    // A target word shades the source words in each card with the same words, and leaves nothing behind.
+    // A target word shades the source words in each card with the same words, and the shading is removed completely.
     enter(target('additive')[2]);
     check(shade(source('additive')[2]) > 0.8, 'dog is shaded for Hund');
     check(shade(source('additive')[7]) < 0.1, 'grass is not');
-    check(readout('additive').startsWith('Hund ← dog 0.'), `what is said of Hund: ${readout('additive')}`);
+    check(readout('additive').startsWith('Hund ← dog 0.'), `readout of Hund: ${readout('additive')}`);
     check(shade(source('fine-grained')[2]) > 0.3, 'the other system shows the same word');
     equal(readout('Gold alignment'), 'Hund ← dog sure', 'gold');
     check(target('additive')[2].classList.contains('chosen'), 'Hund is marked');
@@ -61,10 +61,10 @@ try {
     // A source word shades the target words.
     enter(source('additive')[1]);
     check(shade(target('additive')[1]) > 0.8 && shade(source('additive')[1]) === 0, 'small shades kleiner');
-    check(readout('additive').startsWith('small → kleiner'), 'and says so');
+    check(readout('additive').startsWith('small → kleiner'), 'the readout of a source word');
     leave(source('additive')[1]);
 
-    // A click keeps a word; Escape, or another click, lets it go.
+    // A click pins a word; Escape, or another click, unpins it.
     target('additive')[0].click();
     equal(target('additive')[0].getAttribute('aria-pressed'), 'true', 'pressed');
     check(shade(source('additive')[0]) > 0.8, 'a kept word is shown without the pointer');
@@ -74,25 +74,25 @@ try {
     target('additive')[0].click();
     equal(shade(source('additive')[0]), 0, 'the second click lets go');
 
-    // Focus works like the pointer; arrow keys go from word to word; screen readers get the selection.
+    // Focus works like the pointer; arrow keys move between words; screen readers announce the selection.
     target('additive')[0].focus();
     key(document.activeElement, 'ArrowRight');
     key(document.activeElement, 'ArrowRight');
     equal(document.activeElement, target('additive')[2], 'the third word has the focus');
-    check(shade(source('additive')[2]) > 0.8, 'and shows what it attended to');
+    check(shade(source('additive')[2]) > 0.8, 'and shades the words it attended to');
     equal(all('.words').filter(row => all('[tabindex="0"]', row).length !== 1).length, 0, 'one tab stop a row');
     await moment(400);
-    check($('status').textContent.startsWith('Hund ← dog'), 'the live region says it');
+    check($('status').textContent.startsWith('Hund ← dog'), 'the live region announces it');
     key(document.activeElement, 'End');
     equal(document.activeElement.textContent, '.', 'End');
     key(document.activeElement, 'ArrowRight');
-    equal(document.activeElement.textContent, '.', 'there is nothing after the end');
+    equal(document.activeElement.textContent, '.', 'the focus stays at the end');
     key(document.activeElement, 'Home');
     equal(document.activeElement.textContent, 'Ein', 'Home');
     document.activeElement.blur();
     equal(shade(source('additive')[0]), 0, 'no shade without focus');
 
-    // The matrix answers the pointer, and shows gold links.
+    // The matrix reacts to the pointer and shows gold links.
     pointAt('additive', [3, 9], [3, 9]);
     check(/^läuft ← runs 0\.\d\d$/.test(readout('additive')), `a cell: ${readout('additive')}`);
     equal(all('.band', card('additive')).filter(band => band.getAttribute('visibility') === 'visible').length, 2, 'row and column');
@@ -102,10 +102,10 @@ try {
     equal(all('rect.possible', card('additive')).length, 3, 'possible links');
     equal(all('svg text', card('additive')).length, 18, 'labels');
 
-    // The three views, on weights computed by hand.
+    // The three views, with weights computed manually.
     go(6);
     equal(where(), 'Sentence 6 of 17', 'arrow keys in the list');
-    equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list says which is chosen');
+    equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list marks the selected sentence');
     equal(all('[aria-selected=true]').length, 1, 'one is selected');
     enter(target('fine-grained')[0]);
     equal(readout('fine-grained'), 'x ← a 0.55 b 0.45', 'mean over dimensions');
@@ -121,7 +121,7 @@ try {
     const first = ink('fine-grained');
     slide('fine-grained', 2);
     check(ink('fine-grained') !== first, 'the slider changes the matrix');
-    equal(card('fine-grained').querySelector('output').textContent, 'dimension 2 of 2', 'the slider says where it is');
+    equal(card('fine-grained').querySelector('output').textContent, 'dimension 2 of 2', 'the slider shows its position');
     enter(target('fine-grained')[0]);
     equal(readout('fine-grained'), 'x ← b 0.80 a 0.20', 'the second dimension');
     equal(shade(source('fine-grained')[1]), 0.8, 'its shade');
@@ -136,7 +136,7 @@ try {
     check(card('fine-grained').querySelector('input[value=one]').checked, 'a click on a dimension shows it alone');
     equal(card('fine-grained').querySelector('output').textContent, 'dimension 2 of 2', 'that one');
 
-    // Full contrast: the largest weight gets all the ink.
+    // Full contrast: the largest weight has full ink.
     const paler = ink('fine-grained');
     $('contrast').click();
     check(ink('fine-grained') !== paler && card('fine-grained').querySelector('.legend').textContent === '00.80', 'full contrast');
@@ -144,7 +144,7 @@ try {
     equal(ink('fine-grained'), paler, 'and back');
     choose('fine-grained', 'mean');
 
-    // Another sentence without leaving the words; systems can be hidden.
+    // Changing the sentence without leaving the words; hiding systems.
     key(document.body, 'n');
     equal(where(), 'Sentence 7 of 17', 'n');
     key(document.body, 'p');
@@ -166,7 +166,7 @@ try {
     check(source('fine-grained').every(button => shade(button) === 0), 'other words: nothing to compare');
     leave(target('additive')[0]);
     all('#systems button')[1].click();
-    equal(cards().length, 1, 'a system put aside');
+    equal(cards().length, 1, 'a hidden system');
     all('#systems button')[1].click();
     equal(cards().length, 2, 'and back');
 
@@ -178,7 +178,7 @@ try {
     $('filter').dispatchEvent(new Event('input'));
     equal(list.filter(item => !item.hidden).length, 17, 'all again');
 
-    // The mark of a sentence's end is among the words and in the matrix, but not listed nor found.
+    // The end mark is among the words and in the matrix, but is neither listed nor searched.
     check(list.every(item => !item.textContent.includes('</s>')), 'the list has end marks');
     equal(list[16].querySelector('.w').textContent, 'שלום לך , ילד .', 'from right to left in the list');
     $('filter').value = '</s>';
@@ -189,7 +189,7 @@ try {
     go(17);
     equal(source('additive')[5].textContent, '</s>', 'it is among the words');
 
-    // The keys are listed where a reader looks for them.
+    // The keys are documented at the top of the page.
     check($('keys').closest('header') && $('keys').getBoundingClientRect().bottom < 300 && $('keys').tabIndex === 0, 'a button for the keys');
     const keysShown = () => $('help').offsetHeight > 0 && $('keys').getAttribute('aria-expanded') === 'true';
     check(!keysShown(), 'keys are hidden at first');
@@ -204,10 +204,10 @@ try {
     key(document.body, '?');
     check(!keysShown(), 'and hides them');
     $('filter').dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}));
-    check(!keysShown(), 'but not where one writes');
+    check(!keysShown(), 'but not in a text field');
 
-    // Labels of the columns do not overlap at any length and stay readable. All matrices of a sentence have the same
-    // cells and use the available space.
+    // Column labels do not overlap at any length and stay readable. All matrices of a sentence have the same cell size
+    // and use the available space.
     const lengths = new Set();
     for (let number = 1; number <= count; ++number) {
         go(number);
@@ -226,7 +226,7 @@ try {
             check(size >= 11, `${title}: letters of ${size}`);
             const rows = all('button', all('.words', each)[1]).length, first = all('button', all('.words', drawn[0])[1]).length;
             check(Math.abs(boxes[n].width - boxes[0].width) < 0.1 &&
-                Math.abs((boxes[n].height + 2) / rows - (boxes[0].height + 2) / first) < 0.1, `${title}: another cell than beside it`);
+                Math.abs((boxes[n].height + 2) / rows - (boxes[0].height + 2) / first) < 0.1, `${title}: the cell size differs from its neighbor`);
             const matrix = each.querySelector('.matrix'), [names, field] = all('svg', matrix);
             const edge = names.getBoundingClientRect().left;
             check(all('text', names).every(text => text.getBoundingClientRect().left >= edge), `${title}: a target word is cut off`);
@@ -236,7 +236,7 @@ try {
     }
     check([2, 5, 9, 18, 20, 26, 30, 60].every(length => lengths.has(length)), `lengths: ${[...lengths]}`);
 
-    // Matrices that do not fit are scrolled: the target words stay, and the other cards follow; the focus is always in
+    // Matrices that do not fit can be scrolled: the target words stay, and the other cards follow; the focus stays in
     // view.
     go(16);
     const matrices = all('.matrix'), [names, field] = all('svg', matrices[1]), box = matrices[1].getBoundingClientRect();
@@ -264,7 +264,7 @@ try {
         'matrices at the same height');
     all('#systems button')[0].click();
 
-    // Hostile words, and words from right to left.
+    // Hostile words, and right-to-left words.
     go(3);
     equal(source('additive')[4].textContent, '<\/script><script>window.hacked=1<\/script>', 'a word is a word');
     equal(target('additive')[0].textContent, '<img/src=x/onerror=window.hacked=1>', 'so is this');
@@ -275,7 +275,7 @@ try {
     equal(document.activeElement, source('additive')[1], 'left is onwards');
     document.activeElement.blur();
     check(all('svg text[direction=rtl]', card('additive')).length === 4, 'labels from right to left');
-    equal(all('img, main script').length, 0, 'no markup out of words');
+    equal(all('img, main script').length, 0, 'words create no markup');
     go(4);
     check(readout('additive') === 'No attention weights.' && readout('fine-grained') === 'No translation.', 'nothing to show');
     equal(all('.role').map(role => role.textContent).join(), 'Source,Translation,Source,Translation', 'an empty reference is not shown');

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# page.sh PROGRAM: the page that PROGRAM writes, in a headless browser (page.js), wide and narrow. Exit code 77: there
-# is no browser; CHROMIUM can name one.
+# page.sh PROGRAM: the page that PROGRAM writes, in a headless browser (page.js), wide and narrow. Exit code 77: no
+# browser is installed. CHROMIUM names a browser.
 
 set -Eeuo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,10 +21,10 @@ trap 'rm -rf -- "$directory"' EXIT
     echo '<script>' && cat "$here/page.js" && echo '</script>'
 } >"$directory/test.html"
 
-# open FILE WIDTH: the final page goes to dom, the browser's messages to log.
+# open FILE WIDTH: writes the final page to dom and the browser's messages to log.
 open()
 {
-    # Its sandbox needs privileges that containers do not have; the page is our own.
+    # Its sandbox needs privileges that containers do not have; the page is trusted.
     HOME=$directory timeout 240 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
         --disable-background-networking --user-data-dir="$directory/profile$2" --window-size="$2,500" \
         --virtual-time-budget=20000 --enable-logging=stderr --dump-dom "file://$directory/$1" \

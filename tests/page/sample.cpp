@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes a page with a bit of everything to standard output, for page.sh to open in a browser.
+// Writes a page that uses every feature to standard output, for page.sh to open in a browser.
 
 #include <heed_kit/view/page.hpp>
 
@@ -97,7 +97,7 @@ int main()
              {{{0, 0},   {1, 1},   {2, 2},   {3, 3},   {4, 4},   {6, 5},   {11, 8},  {12, 9},  {13, 10}, {14, 10},
                {15, 12}, {16, 13}, {17, 14}, {18, 15}, {19, 16}, {20, 17}, {21, 18}, {22, 19}, {24, 20}, {25, 22}},
               {{5, 5}, {7, 6}, {8, 6}, {9, 6}, {10, 7}, {23, 21}}}));
-    // Small enough to compute by hand what each view shows.
+    // Small enough to compute the result of each view manually.
     sentence small{split("a b"), split("x y"), {}, {}};
     small.translations = {{split("x y"), {0.25f, 0.75f, 0.5f, 2.5f}, 0, ""},
                           {split("x y"), {0.9f, 0.2f, 0.1f, 0.8f, 0.3f, 0.6f, 0.7f, 0.4f}, 2, ""}};
@@ -107,7 +107,7 @@ int main()
     for (const std::string& topic : topics)
         page.sentences.push_back(pair("A picture of a " + topic + " .", "Ein Bild .", {{{0, 0}, {1, 1}}, {}}));
 
-    // Long ones, as a translator shows them: with the mark of the sentence's end.
+    // Long sentences as shown by a translator, with the end mark.
     for (const std::size_t length : {18u, 20u, 30u, 60u}) {
         std::string source, target;
         heed::metrics::gold_links gold;

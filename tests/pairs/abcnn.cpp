@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-// ABCNN-1, -2 and -3 (SPEC C7-C9) against loops over the paper's formulas, one pair of sentences at a time.
+// ABCNN-1, -2 and -3 (SPEC C7-C9) against scalar loops over the paper's formulas, one pair of sentences at a time.
 
 using namespace heed;
 using support::random;
@@ -20,7 +20,7 @@ using support::random;
 namespace {
 
 using numbers = std::vector<double>;
-using matrix = std::vector<numbers>;  // a row for each word
+using matrix = std::vector<numbers>;  // one row per word
 
 constexpr std::size_t D = 3, N = 4, longest = 6;
 
@@ -55,7 +55,7 @@ matrix flipped(const matrix& A, std::size_t columns)
     return T;
 }
 
-/// What a block is made of, for the loops.
+/// The parameters of a block, for the loops.
 struct parts {
     bool maps, attention_pooling;
     std::size_t w;
@@ -76,7 +76,7 @@ matrix with_map(matrix x, const matrix& A, const array<double, 2>& W)
     return x;
 }
 
-/// Column i sees the words i-w+1 … i.
+/// Column i covers the words i-w+1 … i.
 matrix convolve(const matrix& x, const parts& p)
 {
     matrix y(x.empty() ? 0 : x.size() + p.w - 1, numbers(N));
@@ -169,7 +169,7 @@ void check_rows(const array<double, 3>& is, std::size_t b, const matrix& must)
     }
 }
 
-/// A block and what it reads, to be lifted together.
+/// A block and its inputs, to be lifted together.
 template <class Block, class Tensor>
 struct problem {
     Block block;
@@ -196,7 +196,7 @@ auto loss_of(const auto& pair)
 
 }  // namespace
 
-TEST_CASE("values of the three forms, and of the form without attention")
+TEST_CASE("values of the three forms, and of the form without attention, equal scalar loops")
 {
     for (const std::size_t w : {1u, 2u, 3u}) {
         each_form(w, [&](const auto& block, const parts& p) {
@@ -225,7 +225,7 @@ TEST_CASE("values of the three forms, and of the form without attention")
     }
 }
 
-TEST_CASE("words of 1e4: values of the loops, and finite gradients")
+TEST_CASE("inputs of 1e4 match scalar loops and have finite gradients")
 {
     each_form(2, [](const auto& block, const parts& p) {
         const lengths first{4, 2, 0}, second{3, 5, 2};
@@ -249,7 +249,7 @@ TEST_CASE("words of 1e4: values of the loops, and finite gradients")
     });
 }
 
-TEST_CASE("gradients by words, feature maps, convolution and bias")
+TEST_CASE("gradients of words, feature maps, convolution and bias are correct")
 {
     each_form(2, [](const auto& block, const parts&) {
         const auto check = [&](const lengths& first, const lengths& second, std::size_t S, std::size_t T) {
@@ -265,7 +265,7 @@ TEST_CASE("gradients by words, feature maps, convolution and bias")
     });
 }
 
-TEST_CASE("a sentence beside itself: the distance has a kink at 0, but no gradient is lost to NaN")
+TEST_CASE("with two equal sentences the distance has a kink at 0, but no gradient is NaN")
 {
     each_form(2, [](const auto& block, const parts&) {
         const auto x = random({1, 4, D}, 12);
@@ -280,7 +280,7 @@ TEST_CASE("a sentence beside itself: the distance has a kink at 0, but no gradie
     });
 }
 
-TEST_CASE("blocks are stacked; behind them one vector a sentence")
+TEST_CASE("blocks are stacked; the result is one vector per sentence")
 {
     const parts p = made_of(true, true, 3);
     const abcnn::block first{abcnn::feature_maps{p.W_0, p.W_1}, p.W, p.b, 3, abcnn::attention_pooling{}};
@@ -303,7 +303,7 @@ TEST_CASE("blocks are stacked; behind them one vector a sentence")
     CHECK(names == std::vector<std::string>{"before.W_0", "before.W_1", "W", "b"});
 }
 
-TEST_CASE("symmetry: swapped sentences give swapped results")
+TEST_CASE("swapped sentences give swapped results")
 {
     each_form(3, [](const auto& block, const parts&) {
         auto fair = block;
@@ -314,7 +314,7 @@ TEST_CASE("symmetry: swapped sentences give swapped results")
         CHECK(support::distance(swapped.first, is.second) < 1e-14);
         CHECK(support::distance(swapped.second, is.first) < 1e-14);
         if constexpr (requires { fair.before.W_0; }) {
-            // With different maps they have to be swapped, too.
+            // Different maps must be swapped as well.
             const auto one_way = block(pairs);
             CHECK(support::distance(one_way.second, is.second) > 1e-3);
             auto other = block;
@@ -325,7 +325,7 @@ TEST_CASE("symmetry: swapped sentences give swapped results")
     });
 }
 
-TEST_CASE("padding: whatever lies behind the lengths changes no bit, and a pair alone gets what it gets in a batch")
+TEST_CASE("padding changes no bit, and a pair has the same result alone and in a batch")
 {
     each_form(3, [](const auto& block, const parts&) {
         const lengths first{5, 2, 0}, second{4, 6, 3};
@@ -371,7 +371,7 @@ TEST_CASE("padding: whatever lies behind the lengths changes no bit, and a pair 
     });
 }
 
-TEST_CASE("what a block looks at can be seen")
+TEST_CASE("the attention of a block can be read")
 {
     const parts p = made_of(false, true, 3);
     const abcnn::block block{abcnn::words_alone{}, p.W, p.b, 3, abcnn::attention_pooling{}};
@@ -405,7 +405,7 @@ TEST_CASE("float")
     });
 }
 
-TEST_CASE("what does not fit is told with names and numbers")
+TEST_CASE("shape errors name arguments and sizes")
 {
     const parts p = made_of(true, true, 2);
     const abcnn::block block{abcnn::feature_maps{p.W_0, p.W_1}, p.W, p.b, 2, abcnn::attention_pooling{}};
@@ -424,7 +424,7 @@ TEST_CASE("what does not fit is told with names and numbers")
     CHECK(support::contains(message([&] { block(some_pairs({4}, {3}, 3, 3)); }), "the length of row 0 is 4"));
 }
 
-TEST_CASE("the operations: values and gradients")
+TEST_CASE("the operations have correct values and gradients")
 {
     const auto x = random({2, 3, 2}, 1);
     const auto y = ops::unfold(x, 2u);

@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-TEST_CASE("a batch of pairs: side by side, padded with 0, with the class of each")
+TEST_CASE("a batch of pairs is padded with 0 and has the class of each pair")
 {
     const pairs::id_sentence a{5, 6, 7}, b{8}, c{}, d{9, 10};
     const std::vector<const pairs::id_sentence*> first{&a, &b}, second{&c, &d};

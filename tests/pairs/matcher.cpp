@@ -10,8 +10,8 @@
 #include <cmath>
 #include <vector>
 
-// The model of sentence pairs: its output layer against loops (its blocks have a test of their own), its gradient by
-// differences, and that a pair's answer does not depend on its batch.
+// The model of sentence pairs: its output layer against loops (its blocks have separate tests), its gradient by
+// differences, and that a pair's result does not depend on its batch.
 
 using namespace heed;
 namespace yin = heed::papers::yin2016;
@@ -75,7 +75,7 @@ array<double, 3> words_of(const array<double, 2>& table, const std::vector<pairs
 
 }  // namespace
 
-TEST_CASE("the classes' scores are a linear function of both similarities at every level")
+TEST_CASE("class scores are a linear function of both similarities at every level")
 {
     each_form([](const auto& model) {
         const lengths first_real{3, 1, 2, 0}, second_real{2, 4, 1, 2};
@@ -112,7 +112,7 @@ TEST_CASE("the classes' scores are a linear function of both similarities at eve
     });
 }
 
-TEST_CASE("gradients of every parameter, with dropout")
+TEST_CASE("gradients of every parameter are correct, with dropout")
 {
     each_form([](auto model) {
         const auto found = ad::grad_check(model, [](auto&, const auto& lifted) {
@@ -124,7 +124,7 @@ TEST_CASE("gradients of every parameter, with dropout")
     });
 }
 
-TEST_CASE("a pair has the same answer alone as in a batch")
+TEST_CASE("a pair has the same result alone and in a batch")
 {
     each_form([](const auto& model) {
         const auto together = model.probabilities(some_pairs());
@@ -137,7 +137,7 @@ TEST_CASE("a pair has the same answer alone as in a batch")
     });
 }
 
-TEST_CASE("blocks of different kinds in one model")
+TEST_CASE("one model may have blocks of different kinds")
 {
     random_source random{1, 0};
     const nn::initializers<double> init{random};
@@ -149,7 +149,7 @@ TEST_CASE("blocks of different kinds in one model")
     CHECK_MESSAGE(bool(found), found.text());
 }
 
-TEST_CASE("what does not fit together is named")
+TEST_CASE("inconsistent parts are rejected by name")
 {
     CHECK(support::message_of<error>([] {
               (void)pairs::make_batch<double>(support::pointers(first), support::pointers(second), {1, 0});

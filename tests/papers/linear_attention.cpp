@@ -46,7 +46,7 @@ TEST_CASE("Wu et al. 2019")
 {
     const auto W = random({D, std::size_t{3}}, 5);
     const auto w = random({3}, 6);
-    // The kernel's last weight is that of the word itself; x_{i+k−3} with k from 1.
+    // The last kernel weight is that of the word itself; x_{i+k−3} with k from 1.
     const auto share = [](std::size_t s, std::size_t j, const auto& e) {
         return j + 2 < s ? 0.0 : std::exp(e(j + 2 - s)) / (std::exp(e(0)) + std::exp(e(1)) + std::exp(e(2)));
     };

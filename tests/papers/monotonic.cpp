@@ -45,7 +45,7 @@ TEST_CASE("Chiu and Raffel 2018")
                attention{score, normalize::chunkwise{2, s, normalize::monotonic_hard{r}}, combine::weighted_sum{}},
                state_of);
 
-    // The scan of the test above; from where it stops, softmax looks back at both positions.
+    // The scan of the test above; softmax covers the stop position and the one before it.
     const auto even = single(-2 * std::tanh(1.0)), below = single(-2 * std::tanh(1.0) - 0.1);
     const double p = weight(tanh_lead);
     CHECK(once(chiu::chunkwise(number(1), number(1), single(2), even, single(1), 2), number(1)) == about(p / 2 * p));
@@ -61,7 +61,7 @@ TEST_CASE("Graves 2013")
                          combine::weighted_sum{}},
                state_of);
 
-    // One window of height and width 1, which moves by one position at each step, the first time to the first word.
+    // One window of height and width 1, which moves by one position per step, in the first step to the first word.
     const auto [first, second] =
         twice(paper::graves2013::window(filled<double, 2>({1, 2}, 0), filled<double, 1>({2}, 0), number(0), single(0)),
               number(1));

@@ -43,10 +43,11 @@ TEST_CASE("Press et al. 2022")
         };
     };
     check(paper::press2022::alibi(2), weight(0));
-    check(paper::press2022::alibi(3), [&](std::size_t s, std::size_t j) {  // a slope that no float has
-        return std::exp(scaled(s, j) - std::exp2(-8.0 / 3) * static_cast<double>(s - j));
-    });
-    // Each head of several has its own slope.
+    check(paper::press2022::alibi(3),
+          [&](std::size_t s, std::size_t j) {  // a slope that float cannot represent exactly
+              return std::exp(scaled(s, j) - std::exp2(-8.0 / 3) * static_cast<double>(s - j));
+          });
+    // Each head has its own slope.
     array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), first(shape_of_rank<2>{2 * D, D}, 0.0), second = first;
     for (std::size_t i = 0; i < D; ++i) both(i, i) = both(i, D + i) = first(i, i) = second(D + i, i) = 1;
     check(multi_head{std::vector(2, paper::press2022::alibi(2)), both, both, both, first}, weight(0));
@@ -55,8 +56,8 @@ TEST_CASE("Press et al. 2022")
 
 TEST_CASE("Press et al. 2022: the slopes of the authors' program")
 {
-    // As its get_slopes() does it: for powers of 2 start · ratio^h with start = ratio = 2^−(2^−(log2 n − 3)); else
-    // those of the next smaller power, and every second one of twice as many heads.
+    // As in its get_slopes(): for powers of 2 start · ratio^h with start = ratio = 2^−(2^−(log2 n − 3)); otherwise the
+    // slopes of the next smaller power, followed by every second slope of twice as many heads.
     const auto of_power = [](std::size_t n) {
         const double start = std::pow(2, -std::pow(2, -(std::log2(static_cast<double>(n)) - 3)));
         std::vector<double> slopes;
@@ -102,7 +103,7 @@ TEST_CASE("Raffel et al. 2020")
                                                  {100, 30}, {127, 31}, {5000, 31}};
     for (const auto& [distance, bucket] : known)
         CHECK(paper::raffel2020::buckets{}(pack<std::int32_t>(distance))[0] == bucket);
-    // Both ways: 16 for earlier keys, 16 for later ones; 8 + 8 log(n / 8) / log 16 from 8 on.
+    // Bidirectional: 16 for earlier keys, 16 for later ones; 8 + 8 log(n / 8) / log 16 from 8 on.
     const std::vector<std::pair<int, int>> encoder{{0, 0},    {1, 1},    {7, 7},    {8, 8},    {11, 8},   {12, 9},
                                                    {16, 10},  {32, 12},  {64, 14},  {90, 14},  {91, 15},  {128, 15},
                                                    {-1, 17},  {-7, 23},  {-8, 24},  {-15, 25}, {-16, 26}, {-32, 28},

@@ -34,7 +34,7 @@ TEST_CASE("Yin et al. 2016")
     check(yin::abcnn2(alone, b, 2), block{words_alone{}, alone, b, 2, attention_pooling{}});
     check(yin::abcnn3(W_0, W_1, with_maps, b, 2), block{feature_maps{W_0, W_1}, with_maps, b, 2, attention_pooling{}});
 
-    // Sentences of one word each, 0 and 1: A = 1/2. The second one's feature:
+    // Sentences of one word each, 0 and 1: A = 1/2. The feature of the second sentence:
     const abcnn::sentences words{filled<double, 3>({1, 1, 1}, 0.0), lengths{1}, filled<double, 3>({1, 1, 1}, 1.0),
                                  lengths{1}};
     const auto second = [&words](const auto& block) { return block(words).second(0, 0, 0); };

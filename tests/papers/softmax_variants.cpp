@@ -60,7 +60,7 @@ TEST_CASE("Correia et al. 2019")
         check(
             paper::correia2019::adaptive(array<double, 1>{a}),
             [=](std::size_t s, std::size_t j) {
-                double low = -100, high = 100;  // τ, by halving
+                double low = -100, high = 100;  // τ, by bisection
                 for (int i = 0; i < 100; ++i) {
                     const double tau = (low + high) / 2;
                     double sum = 0;

@@ -47,7 +47,7 @@ TEST_CASE("Qiu et al. 2025")
     const auto W_Q = random({D, D}, 5), W_K = random({D, D}, 6), W_V = random({D, D}, 7), W_O = random({D, D}, 8);
     const auto gated = paper::qiu2025::gated(2, W_Q, W_K, W_V, W_O, random({D, D}, 9));
     const multi_head plain{gated.heads, W_Q, W_K, W_V, W_O};
-    // With one-hot rows of W_O the joined heads come out one by one, ungated.
+    // With one-hot rows of W_O the joined heads are returned one by one, ungated.
     auto one_by_one = plain;
     one_by_one.W_O = array<double, 2>(shape_of_rank<2>{D, D}, 0.0);
     for (std::size_t i = 0; i < D; ++i) one_by_one.W_O(i, i) = 1;
@@ -68,7 +68,7 @@ TEST_CASE("Qiu et al. 2025")
 TEST_CASE("Shazeer et al. 2020")
 {
     using namespace support::causal_presets;
-    // Two heads that see all of q and k, the second twice as large.
+    // Two heads that read all of q and k, the second scaled by two.
     array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), sum(shape_of_rank<2>{2 * D, D}, 0.0);
     for (std::size_t i = 0; i < D; ++i) both(i, i) = 1, both(i, D + i) = 2, sum(i, i) = sum(D + i, i) = 1;
     const array<double, 2> P_l{{1, 0.5}, {-0.25, 1}}, P_w{{1, 0.3}, {0.2, -1}};
@@ -95,7 +95,7 @@ TEST_CASE("Shazeer et al. 2020")
 TEST_CASE("Ye et al. 2024")
 {
     using namespace support::causal_presets;
-    // One head, whose second map sees half of what the first sees.
+    // One head, whose second map reads half of the input of the first.
     array<double, 2> W_Q(shape_of_rank<2>{D, 2 * D}, 0.0), W_K = W_Q, unit(shape_of_rank<2>{D, D}, 0.0);
     for (std::size_t i = 0; i < D; ++i) W_Q(i, i) = W_K(i, i) = W_K(i, D + i) = unit(i, i) = 1, W_Q(i, D + i) = 0.5;
     const auto q1 = random({2}, 5), k1 = random({2}, 6), q2 = random({2}, 7), k2 = random({2}, 8),
@@ -122,7 +122,7 @@ TEST_CASE("Ye et al. 2024")
 TEST_CASE("DeepSeek-AI 2024")
 {
     using namespace support::causal_presets;
-    // One head that keeps all of k as it is, and turns all of it as well.
+    // One head that keeps all of k unchanged, and also rotates all of it.
     array<double, 2> unit(shape_of_rank<2>{D, D}, 0.0);
     for (std::size_t i = 0; i < D; ++i) unit(i, i) = 1;
     check(paper::deepseek2024::latent(1, unit, unit, unit, unit, unit, unit, unit),
@@ -132,7 +132,7 @@ TEST_CASE("DeepSeek-AI 2024")
 TEST_CASE("Ainslie et al. 2023")
 {
     using namespace support::causal_presets;
-    // Two heads of one group: the second asks with twice the query.
+    // Two heads of one group: the second uses twice the query.
     array<double, 2> W_Q(shape_of_rank<2>{D, 2 * D}, 0.0), unit(shape_of_rank<2>{D, D}, 0.0),
         second(shape_of_rank<2>{2 * D, D}, 0.0);
     for (std::size_t i = 0; i < D; ++i) W_Q(i, i) = unit(i, i) = second(D + i, i) = 1, W_Q(i, D + i) = 2;

@@ -60,11 +60,11 @@ TEST_CASE("Luong et al. 2015, local and the attentional vector")
     check_same(luong::attentional(luong::local_p(W_a, W_p, v_p, 1), W_c),
                attention{score::general{W_a}, normalize::local_p{W_p, v_p, 1}, combine::attentional{W_c}}, state_of);
 
-    // D = 0: word t alone.
+    // D = 0: only word t.
     const auto [first, second] = twice(luong::local_m(0), number(2));
     CHECK(first.context(0, 0) == 0);
     CHECK(second.context(0, 0) == 1);
-    // v_p = 0: p = 2 σ(0) = 1; D = 1: σ = 1/2, so that position 0 counts exp(-2).
+    // v_p = 0: p = 2 σ(0) = 1; D = 1: σ = 1/2, so position 0 has the factor exp(-2).
     const auto [predicted, ignored] = twice(luong::local_p(number(1), single(0), 1), number(2));
     CHECK(predicted.weights(0, 0) == about((1 - weight(2)) * std::exp(-2.0)));
     CHECK(predicted.weights(0, 1) == about(weight(2)));
@@ -86,7 +86,7 @@ TEST_CASE("Choi et al. 2018")
     // s + y = 1 with s = 0.25, y = 0.5 and Y = 1.5
     const state_and_word query{number(0.25), number(0.5)};
     CHECK(once(choi::att_y(number(1), number(1), single(2), number(1.5)), query) == about(weight(tanh_lead)));
-    // Two dimensions, one with V = 2 and one with V = 0: the second one's weights are equal.
+    // Two dimensions, one with V = 2 and one with V = 0: in the second the weights are equal.
     array<double, 2> U_first({2, 1}), V_first({1, 2});
     U_first(0, 0) = 1, U_first(1, 0) = 0, V_first(0, 0) = 2, V_first(0, 1) = 0;
     auto annotations = filled<double, 3>({1, 2, 2}, 0.0);
@@ -118,7 +118,7 @@ TEST_CASE("Sankaran et al. 2016")
     const auto [first, second] = twice(sankaran::temporal(number(1), number(1), single(2)), number(1));
     CHECK(first.context(0, 0) == about(weight(tanh_lead)));
     CHECK(second.context(0, 0) == about(0.5));
-    // A history of no steps forgets that.
+    // A history of 0 steps forgets it.
     const auto forgets = twice(sankaran::recent_temporal(number(1), number(1), single(2), 0), number(1));
     CHECK(forgets.second.context(0, 0) == about(weight(tanh_lead)));
     const auto connects = twice(sankaran::learned_temporal(number(1), number(1), single(2), w), number(1));
@@ -134,7 +134,7 @@ TEST_CASE("Mi et al. 2016")
                          combine::weighted_sum{}},
                both_of);
 
-    // A unit that keeps half (z = σ(0)) and takes tanh(α) for the other half: c_1 = tanh(α_1) / 2.
+    // A unit that keeps half (z = σ(0)) and uses tanh(α) for the other half: c_1 = tanh(α_1) / 2.
     auto a = filled<double, 1>({3}, 0.0);
     a(2) = 1;
     const auto nothing = filled<double, 2>({1, 3}, 0.0);
@@ -163,13 +163,13 @@ TEST_CASE("Gehring et al. 2017")
     check_same(gehring::multi_step(std::vector{score::conv_s2s{W_a, b}, score::conv_s2s{W_2, b_2}}),
                multi_hop{std::vector{first, second}}, both_of);
 
-    // d = 1 + 0.5 + 0.5 = 2; then the same of 1 + c.
+    // d = 1 + 0.5 + 0.5 = 2; then the same equation with 1 + c.
     const state_and_word query{number(1), number(0.5)};
     const score::conv_s2s one{number(1), single(0.5)};
     CHECK(once(gehring::layer(one.W, one.b), query) == about(weight(2)));
     const double c = once(gehring::multi_step(std::vector{one, one}), query);
     CHECK(c == about(weight(2 + weight(2))));
-    // Far queries, one after the other: d = ±1e4 each time.
+    // Very different queries in a row: d = ±1e4 each time.
     const auto hops = gehring::multi_step(std::vector{one, one});
     CHECK(once(hops, state_and_word{number(1e4), number(0)}) == 1);
     CHECK(once(hops, state_and_word{number(-1e4), number(0)}) == 0);

@@ -22,7 +22,7 @@ const auto near = [](double x) { return doctest::Approx(x).epsilon(1e-13); };
 
 }  // namespace
 
-TEST_CASE("guided alignment: lists of links, several for one word, none for another")
+TEST_CASE("guided alignment: a word may have several links or none")
 {
     const path a{{{0.5, 0.25, 0.25}, {0.5, 0.5, 0}}, {{0.1, 0.8, 0.1}, {0.25, 0.75, 0}}};
     const std::vector<penalty::links> links{{{0, 0}, {2, 0}, {0, 0}}, {{1, 1}}};  // (source, target); one twice
@@ -33,11 +33,11 @@ TEST_CASE("guided alignment: lists of links, several for one word, none for anot
     const auto matrix = penalty::link_matrix<double>(links, 2, 3);
     CHECK(support::same_bits(matrix, array<double, 3>{{{0.5, 0, 0.5}, {0, 0, 0}}, {{0, 0, 0}, {0, 1, 0}}}));
     CHECK(support::number(penalty::guided_alignment(a, matrix, lengths{3, 2})) == near(must));
-    // A link to a padding word counts nothing.
+    // A link to a padding word does not count.
     CHECK(support::number(penalty::guided_alignment(a, matrix, lengths{2, 2})) == near(must + 0.5 * std::log(0.25)));
 }
 
-TEST_CASE("guided alignment: a weight of 0 at a link costs much but not infinitely much")
+TEST_CASE("guided alignment: a weight of 0 at a link has a large but finite penalty")
 {
     const path zero{{{0.0, 1.0}}};
     const std::vector<penalty::links> links{{{0, 0}}};
@@ -49,7 +49,7 @@ TEST_CASE("guided alignment: a weight of 0 at a link costs much but not infinite
                    "guided_alignment: floor is 0"));
 }
 
-TEST_CASE("guided: the gradient by every weight within both lengths")
+TEST_CASE("guided alignment: the gradient of every weight within both lengths is correct")
 {
     const auto weights = ops::square(support::random({4, 3, 5}, 1));
     const lengths source{5, 2, 0}, target{4, 2, 3};

@@ -14,7 +14,7 @@ using path = std::vector<array<double, 2>>;  // [B,T] of each step
 
 }  // namespace
 
-TEST_CASE("monotone: only steps back cost, by their length")
+TEST_CASE("monotone: only backward moves are penalized, by their length")
 {
     const path forward{{{1, 0, 0}}, {{1, 0, 0}}, {{0, 0, 1}}}, back{{{0, 0, 1}}, {{1, 0, 0}}, {{0, 1, 0}}};
     CHECK(support::number(penalty::monotone(forward, lengths{3})) == 0);

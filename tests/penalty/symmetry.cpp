@@ -26,7 +26,7 @@ auto steps_of(const auto& all)
 
 }  // namespace
 
-TEST_CASE("symmetry: the negated sum of products over the real words of both sides")
+TEST_CASE("symmetry: the penalty is the negated sum of products over the real words of both sides")
 {
     const auto there = random({S, 3, T}, 1), back = random({T, 3, S}, 2);
     double must = 0;
@@ -39,7 +39,7 @@ TEST_CASE("symmetry: the negated sum of products over the real words of both sid
           doctest::Approx(must).epsilon(1e-13));
 }
 
-TEST_CASE("symmetry: gradients by the weights of both directions")
+TEST_CASE("symmetry: gradients of the weights of both directions are correct")
 {
     CHECK_GRADIENT([](const auto& there,
                       const auto& back) { return penalty::symmetry(steps_of(there), steps_of(back), source, target); },

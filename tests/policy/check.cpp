@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("why three policies make no attention")
+TEST_CASE("composition faults are identified")
 {
     using normalize::softmax;
     CHECK(fault_of<score::dot, softmax, combine::weighted_sum>() == composition_fault::none);

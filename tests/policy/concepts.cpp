@@ -16,7 +16,7 @@ using additive = score::additive<matrix, vector>;
 
 namespace mine {
 
-/// A normalizer over another one that declares nothing else.
+/// A normalizer that wraps another one and declares no other member.
 template <class Inner>
 struct wrapping {
     Inner inner;
@@ -37,7 +37,7 @@ struct hidden_window : given_window {
 
 }  // namespace
 
-TEST_CASE("policies are told apart from what is none")
+TEST_CASE("concepts accept policies and reject other types")
 {
     CHECK(scorer<score::dot>);
     CHECK(scorer<score::additive<array<float, 2>, array<float, 1>>>);
@@ -51,7 +51,7 @@ TEST_CASE("policies are told apart from what is none")
     CHECK(!combiner<visited>);
 }
 
-TEST_CASE("state, or that of the policy below")
+TEST_CASE("wrapped policies determine whether there is state")
 {
     CHECK(remembers<temporal>);
     CHECK(remembers<learned_temporal<vector>>);
@@ -68,7 +68,7 @@ TEST_CASE("state, or that of the policy below")
     CHECK(!remembers<score::with_word<additive, matrix>>);
 }
 
-TEST_CASE("windows, unless what is remembered lies outside")
+TEST_CASE("a window limits the computation unless state is read outside it")
 {
     CHECK(cuts_windows<local_m<>>);
     CHECK(cuts_windows<local_p<matrix, vector>>);
@@ -78,12 +78,12 @@ TEST_CASE("windows, unless what is remembered lies outside")
     CHECK(!cuts_windows<mine::hidden_window>);
     CHECK(!cuts_windows<temperature<softmax>>);
     CHECK(!cuts_windows<local_m<temporal>>);
-    CHECK(!cuts_windows<local_m<decayed_temporal<>, history::in_window>>);  // it fades outside the window, too
+    CHECK(!cuts_windows<local_m<decayed_temporal<>, history::in_window>>);  // its state also decays outside the window
     CHECK(!cuts_windows<local_m<mine::wrapping<recent_temporal<>>, history::in_window>>);
     CHECK(!cuts_windows<decayed_temporal<local_m<>>>);
 }
 
-TEST_CASE("traits, or those of the policy below")
+TEST_CASE("traits are inherited from the wrapped policy")
 {
     CHECK(heed::rowwise<softmax>);
     CHECK(!heed::rowwise<temporal>);
@@ -105,8 +105,8 @@ TEST_CASE("traits, or those of the policy below")
     CHECK(!score_traits_of<score::dot>().nonnegative);
     CHECK(!score_traits_of<score::with_word<kernel, matrix>>().nonnegative);
     CHECK(score_traits_of<score::gated_decay<kernel, matrix, vector>>().nonnegative);
-    // What a score around another does not say for itself, it has from that one; whether `advance` reads the context
-    // too.
+    // A score that wraps another inherits the traits that it does not declare, including whether `advance` reads the
+    // context.
     CHECK(score_traits_of<score::with_word<additive, matrix>>().ignores_context);
     CHECK(combiner_traits_of<combine::weighted_sum>().linear);
     CHECK(!combiner_traits_of<combine::gated<combine::weighted_sum, matrix>>().linear);

@@ -19,7 +19,7 @@ struct derived : templated {};
 struct last final {
     void prepare() const {}
 };
-struct thin {};  // its own name is no member
+struct thin {};  // the class name itself is not a member
 
 struct lists_one {
     void prepare() const {}
@@ -30,7 +30,7 @@ using of_lists = lists_one::hooks;
 
 }  // namespace
 
-TEST_CASE("a member of a hook's name: a function or a template")
+TEST_CASE("a member with the name of a hook may be a function or a template")
 {
     CHECK(detail::has_call<plain>);
     CHECK(!detail::has_call<templated>);
@@ -44,7 +44,7 @@ TEST_CASE("a member of a hook's name: a function or a template")
     CHECK(!detail::has_prepare<last>);
 }
 
-TEST_CASE("a hook that can be called")
+TEST_CASE("a callable hook is detected")
 {
     CHECK(heed::hook::prepare<templated, int>);
     CHECK(!heed::hook::prepare<templated>);
@@ -53,7 +53,7 @@ TEST_CASE("a hook that can be called")
     CHECK(!heed::hook::call<plain, int>);
 }
 
-TEST_CASE("a list of hooks")
+TEST_CASE("hooks can be listed")
 {
     CHECK(detail::is_hook("prepare"));
     CHECK(!detail::is_hook("prepair"));
@@ -65,7 +65,7 @@ TEST_CASE("a list of hooks")
     CHECK(of_lists::are_members<lists_one>());
     CHECK(!of_lists::are_members<templated>());
     CHECK(!heed::hooks<"match", "mach">::exist());
-    // Without a list every member of that name is a hook; with one, those that it has.
+    // Without a list every member with a hook's name is a hook; with a list, only the listed members.
     CHECK(!detail::leaves_out<templated>("prepare"));
     CHECK(detail::leaves_out<lists_one>("prepare"));
     CHECK(!detail::leaves_out<lists_one>("match"));

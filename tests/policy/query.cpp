@@ -12,7 +12,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("the previous word: alone, or projected for all steps at once")
+TEST_CASE("the previous word is passed directly, or projected for all steps at once")
 {
     const score::with_word score{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)},
                                  random({2, 4}, 4)};

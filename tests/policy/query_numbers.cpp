@@ -13,21 +13,21 @@
 using namespace heed;
 using support::random;
 
-// What each sentence is asked: tests/attention/memory.cpp.
+// Query positions of each sentence: tests/attention/memory.cpp.
 
-TEST_CASE("the number of a query in a shorter sentence")
+TEST_CASE("query positions in a shorter sentence")
 {
     CHECK(detail::number_in_sentence(6, 7, 7) == 6);
     CHECK(detail::number_in_sentence(6, 3, 7) == 2);
     CHECK(detail::number_in_sentence(4, 3, 7) == 0);
-    CHECK(detail::number_in_sentence(1, 0, 7) == 0);  // there nothing is compared
+    CHECK(detail::number_in_sentence(1, 0, 7) == 0);  // no comparison there
     const auto message = support::message_of<shape_error>([] { (void)detail::number_in_sentence(1, 3, 7); });
     CHECK_MESSAGE(support::contains(message, "query 1 of a KV cache, whose longest sentence has 7 positions, would "
                                              "have the number -3 in a sentence of 3"),
                   message);
 }
 
-TEST_CASE("the row of the keys that a row of queries asks")
+TEST_CASE("a row of queries reads its row of keys")
 {
     using keys = cache_tensor<double>;
     const auto x = random({2, 3, 4}, 1);

@@ -24,7 +24,7 @@ struct plain {
     }
 };
 
-/// Has every hook, in its form with the most arguments.
+/// Has every hook, in the form with the most arguments.
 struct full : plain {
     auto prepare(const tensor auto& annotations, std::size_t first) const
     {
@@ -41,7 +41,7 @@ struct full : plain {
     int advance(int state, const tensor auto&, const tensor auto&, int at) const { return state * at; }
 };
 
-/// The same in its form with the fewest.
+/// Has every hook, in the form with the fewest arguments.
 struct short_forms : plain {
     auto prepare(const tensor auto& annotations) const { return ops::scale(annotations, 2); }
     auto match(const tensor auto& query, const tensor auto& keys) const { return ops::dot_per_position(query, keys); }
@@ -60,7 +60,7 @@ struct doubled : over::score_adaptor<doubled<Base>, Base, over::base_remembers> 
 
     auto query(const tensor auto& projected, const auto&) const { return ops::scale(projected, 2); }
 };
-/// The same, and trebles the keys.
+/// Also triples the keys.
 template <class Base>
 struct with_keys : over::score_adaptor<with_keys<Base>, Base, over::base_remembers> {
     using over::score_adaptor<with_keys<Base>, Base, over::base_remembers>::score_adaptor;
@@ -76,7 +76,7 @@ const auto q = random({2, 4}, 3), w = random({2, 3}, 4);
 
 }  // namespace
 
-TEST_CASE("a hook that is missing has a default")
+TEST_CASE("a missing hook has a default")
 {
     const mine::plain score;
     CHECK(same_bits(over::prepare(score, x, 5), x));
@@ -94,7 +94,7 @@ TEST_CASE("a hook that is missing has a default")
     CHECK(!over::projects_words<mine::plain, array<double, 3>>());
 }
 
-TEST_CASE("a hook is called with all that it takes")
+TEST_CASE("a hook is called with all arguments that it takes")
 {
     const mine::full score;
     CHECK(same_bits(over::prepare(score, x, 5), ops::scale(x, 7)));
@@ -116,7 +116,7 @@ TEST_CASE("a hook is called with all that it takes")
     CHECK(same_bits(over::match(brief, q, x, no_score_state{}), ops::dot_per_position(q, x)));
 }
 
-TEST_CASE("scores over a score add to query and keys, and the innermost compares")
+TEST_CASE("wrapping scores add to query and keys, and the innermost compares")
 {
     const mine::doubled<mine::with_keys<mine::short_forms>> score;
     static_assert(std::is_same_v<decltype(over::innermost(score)), const mine::short_forms&>);

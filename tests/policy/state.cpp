@@ -12,12 +12,12 @@ using namespace heed;
 
 namespace {
 
-/// A state whose tensor `map` does not reach.
+/// A state with a tensor that `map` does not visit.
 struct hidden {
     array<double, 2> sum;
     hidden map(auto&&, const auto&...) const { return *this; }
 };
-/// A number for all rows.
+/// One number for all rows.
 struct counter {
     static constexpr bool holds_no_tensors = true;
     int steps = 0;
@@ -31,7 +31,7 @@ using features = score::position_features<array<double, 3>>;
 
 }  // namespace
 
-TEST_CASE("states without tensors, with tensors that can be reached, and with others")
+TEST_CASE("states without tensors, with reachable tensors, and with unreachable ones are told apart")
 {
     using namespace heed::detail;
     CHECK(holds_no_tensors<no_state>);

@@ -10,7 +10,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("without masks a step context shows all scores, and within a window it has the same query")
+TEST_CASE("without masks a step context masks no score, and a window has the same query position")
 {
     const auto query = random({2, 3}, 1), scores = random({2, 5}, 2);
     const heed::detail::no_masks none;

@@ -16,8 +16,8 @@
 
 #include <support/tensors.hpp>
 
-// A kernel that a user offers for a score of their own is taken wherever there are no masks. It counts the rows that it
-// answers and the rows that it goes back through; how many of them each call gets does not matter.
+// A custom kernel for a custom score is used whenever there are no masks. It counts the rows of its forward and
+// backward passes; the number of rows per call does not matter.
 using namespace heed;
 using support::random;
 
@@ -100,7 +100,7 @@ auto coverage_over(const auto& base)
 }
 auto attend_with(const auto& own) { return attention{own, normalize::softmax{}, combine::weighted_sum{}}; }
 
-/// The rows that the kernel answers and goes back through while f runs.
+/// The rows that the kernel computes forward and backward while f runs.
 counts rows_of(const auto& f)
 {
     mine::rows = {};
@@ -108,7 +108,7 @@ counts rows_of(const auto& f)
     return mine::rows;
 }
 
-/// The kernel answers each row of a step once, and what it finds is what compose specifies.
+/// The kernel computes each row of a step once, and its results are those of compose.
 void check_steps(const auto& attend, const auto& asked)
 {
     const auto memory = attend.on(annotations, real);
@@ -124,8 +124,8 @@ void check_steps(const auto& attend, const auto& asked)
     CHECK(rows_of([&] { (void)attend.compose(memory, asked, state); }) == counts{0, 0});
 }
 
-/// In training, too. A step by rows is computed again in the backward pass, except for small results: a kernel on many
-/// positions runs once.
+/// Also in training. A step by rows is recomputed in the backward pass, except for small results: with many positions
+/// the kernel runs once.
 void check_training(const auto& attend, const auto& asked, counts must)
 {
     CHECK(rows_of([&] {
@@ -139,7 +139,7 @@ void check_training(const auto& attend, const auto& asked, counts must)
 
 }  // namespace
 
-TEST_CASE("a user's kernel answers step, read and step_into, and many queries one by one")
+TEST_CASE("a custom kernel computes step, read and step_into, and many queries one by one")
 {
     const auto attend = attend_with(bilinear);
     check_steps(attend, query);
@@ -147,12 +147,12 @@ TEST_CASE("a user's kernel answers step, read and step_into, and many queries on
     CHECK(rows_of([&] { (void)attend(memory, random({B, 6, Q}, 20)); }) == counts{6 * B, 0});
 }
 
-TEST_CASE("a user's kernel answers inside windows")
+TEST_CASE("a custom kernel computes windows")
 {
     check_steps(attention{bilinear, normalize::local_m{1}, combine::weighted_sum{}}, query);
 }
 
-TEST_CASE("a user's kernel answers for a memory whose rows are shared")
+TEST_CASE("a custom kernel computes a memory whose rows are shared")
 {
     const auto attend = attend_with(bilinear);
     const auto memory = attend.on(annotations, real);
@@ -161,21 +161,21 @@ TEST_CASE("a user's kernel answers for a memory whose rows are shared")
     CHECK(rows_of([&] { (void)attend.step(shared, asked, attend.start(shared)); }) == counts{5, 0});
 }
 
-TEST_CASE("a user's kernel answers for scores that wrap theirs")
+TEST_CASE("a custom kernel computes scores that wrap its score")
 {
     check_steps(attend_with(location_over(bilinear)), query);
     check_steps(attend_with(word_over(bilinear)), state_and_word{query, random({B, E}, 22)});
     check_steps(attend_with(coverage_over(location_over(bilinear))), state_and_word{query, random({B, E}, 22)});
 }
 
-TEST_CASE("a user's kernel trains")
+TEST_CASE("a custom kernel trains")
 {
     check_training(attend_with(bilinear), query, {B, B});
     check_training(attention{bilinear, normalize::local_m{1}, combine::weighted_sum{}}, query, {2 * B, B});
     check_training(attend_with(location_over(bilinear)), query, {B, B});
 }
 
-TEST_CASE("a user's kernel is not asked what it does not know")
+TEST_CASE("a custom kernel is not used for masks and other normalizers")
 {
     const auto attend = attend_with(bilinear);
     const auto memory = attend.on(annotations, real);
@@ -199,7 +199,7 @@ constexpr bool has_kernel = requires
 
 }  // namespace
 
-TEST_CASE("the kernel is that of inner products with softmax and a weighted sum")
+TEST_CASE("inner products with softmax and a weighted sum have a kernel")
 {
     CHECK(has_kernel<score::dot, normalize::softmax, combine::weighted_sum>);
     CHECK(has_kernel<score::general<array<double, 2>>, normalize::softmax, combine::weighted_sum>);
@@ -207,7 +207,7 @@ TEST_CASE("the kernel is that of inner products with softmax and a weighted sum"
     CHECK(!has_kernel<score::rotary<score::dot>, normalize::softmax, combine::weighted_sum>);
 }
 
-TEST_CASE("it answers as score, normalizer and combiner do")
+TEST_CASE("the kernel equals score, normalizer and combiner")
 {
     const auto q = random({2, 5}, 1);
     const auto keys = random({2, 7, 5}, 2), values = random({2, 7, 3}, 3);

@@ -17,7 +17,7 @@ namespace {
 
 namespace mine {
 
-/// Lets another normalizer see scores that are flipped, and says nothing else.
+/// Passes negated scores to another normalizer, and declares no other member.
 template <class Inner>
 struct flipped {
     Inner inner;
@@ -34,7 +34,7 @@ struct flipped {
 template <class Inner>
 flipped(Inner) -> flipped<Inner>;
 
-/// Without state: takes scores that are hidden already.
+/// Without state: takes scores that are masked already.
 struct plain {
     auto operator()(const tensor auto& scores, const auto& at) const { return ops::softmax(scores, at.real); }
     static auto parameters(auto&, auto&&) { return mine::plain{}; }
@@ -44,7 +44,7 @@ struct plain {
 
 using namespace normalize;
 
-TEST_CASE("what a normalizer does not say itself is said by the one that it wraps")
+TEST_CASE("a normalizer inherits undeclared hooks from the one that it wraps")
 {
     const auto scores = random({2, 5}, 1), weights = random({2, 5}, 2);
     const lengths real{5, 3};
@@ -63,7 +63,7 @@ TEST_CASE("what a normalizer does not say itself is said by the one that it wrap
     CHECK(support::same_bits(weigh(over, scores, next, at), weigh(temporal{}, flipped, next, at)));
 }
 
-TEST_CASE("one that takes no state is given scores that are hidden already")
+TEST_CASE("a normalizer without state gets masked scores")
 {
     const auto scores = random({2, 5}, 1);
     const lengths real{5, 4};

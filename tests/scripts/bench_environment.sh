@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# bench/run.sh, its argument, makes libtorch and OpenBLAS use AVX-512 if and only if the processor has it; the
-# environment's choice is kept. The programs and the processor are fakes.
+# bench/run.sh (the argument) makes libtorch and OpenBLAS use AVX-512 if and only if the processor has it; environment
+# variables take precedence. The programs and the processor are fakes.
 set -euo pipefail
 
 run=$1
@@ -20,7 +20,7 @@ chmod +x "$directory/build/bench/attention"
 cp "$directory/build/bench/attention" "$directory/build/peers/peer_libtorch"
 export SEEN=$directory/seen HEED_CPUINFO=$directory/cpuinfo
 
-# expect WHAT FLAGS PEER: the settings that libtorch's program sees on a processor with these flags.
+# expect WHAT FLAGS PEER: the settings that libtorch's program gets on a processor with these flags.
 expect()
 {
     printf 'processor\t: 0\nflags\t\t: fpu sse2 %s\nprocessor\t: 1\nflags\t\t: fpu sse2 %s\n' "$2" "$2" >"$HEED_CPUINFO"
@@ -28,7 +28,7 @@ expect()
     bash "$run" --build "$directory/build" --rounds 1 --threads 1 --works '^additive$' --no-compile-time \
         >"$directory/log" 2>&1 || { cat "$directory/log" >&2; exit 1; }
     if [[ $(grep '^peer' "$SEEN" | sort -u) != "peer_libtorch $3" ]]; then
-        echo "FAILED: $1: libtorch's program must see '$3', not:" >&2
+        echo "FAILED: $1: libtorch's program must get '$3', not:" >&2
         cat "$SEEN" >&2
         exit 1
     fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the site's checks find, in a small tree of headers and pages that is wrong on purpose. The argument is docs/site.
+# The checks of the site, run on a small tree of headers and pages with deliberate errors. The argument is docs/site.
 set -euo pipefail
 
 site=$(cd "$1" && pwd)
@@ -16,7 +16,7 @@ fail()
     exit 1
 }
 
-# ---- public names without a comment, and what needs none -----------------------------------------------------------------
+# ---- public names without a comment, and names that need none ------------------------------------------------------------
 
 mkdir -p include/heed/kernels
 cat >include/heed/names.hpp <<'END'
@@ -24,13 +24,13 @@ cat >include/heed/names.hpp <<'END'
 
 namespace heed {
 
-/// What this is.
+/// A documented type.
 template <class T>
 struct documented {
     T x;  // [B,T]
     T y;
     void bare_member(int size) const { x = size; }
-    int told() const { return y; }  // how many
+    int told() const { return y; }  // the count
     auto prepare(const T& hook) const { return hook; }
     bool operator==(const documented&) const;
 };
@@ -90,11 +90,11 @@ printf '#pragma once\nnamespace heed {\nstruct kernel_tag {};\n}\n' >include/hee
 if python3 "$site/check_names.py" --root . --xml xml --least 5 >out 2>found; then fail "undocumented names pass"; fi
 sed -n 's/.* heed::\(.*\) has no comment/\1/p' found | sort >names
 printf '%s\n' bare_alias bare_concept bare_constant bare_enum bare_function bare_type documented::bare_member >expected
-diff expected names >&2 || fail "other names are found than those without a comment"
+diff expected names >&2 || fail "the names found are not those without a comment"
 grep -q 'the comment of heed::ops::without_derivative lacks' found || fail "a missing derivative is not found"
-[[ $(grep -c 'lacks' found) == 1 ]] || fail "a whole comment lacks something: $(grep lacks found)"
-grep -q '^include/heed/names.hpp:30: struct heed::bare_type' found || fail "a name's place is wrong: $(grep bare_type found)"
-if python3 "$site/check_names.py" --root . --xml xml >/dev/null 2>&1; then fail "hardly any name was found, and nobody says so"; fi
+[[ $(grep -c 'lacks' found) == 1 ]] || fail "a complete comment is reported: $(grep lacks found)"
+grep -q '^include/heed/names.hpp:30: struct heed::bare_type' found || fail "the location of a name is wrong: $(grep bare_type found)"
+if python3 "$site/check_names.py" --root . --xml xml >/dev/null 2>&1; then fail "almost no names were found, without an error"; fi
 
 # ---- broken links --------------------------------------------------------------------------------------------------------
 
@@ -104,14 +104,14 @@ cat >pages/index.html <<'END'
 END
 echo '<p id="there"></p><a href="../index.html">4</a>' >pages/sub/a.html
 touch pages/p.svg
-python3 "$site/links.py" pages >out || fail "links that exist are refused"
-grep -q '^4 links inside the site are valid, 1 are external' out || fail "links are counted wrong: $(cat out)"
+python3 "$site/links.py" pages >out || fail "valid links are rejected"
+grep -q '^4 links inside the site are valid, 1 are external' out || fail "links are counted incorrectly: $(cat out)"
 grep -q '^https://example.org/ ' pages/external-links.txt || fail "an external link is not listed"
 echo '<a href="../none.html">5</a><a href="../index.html#none">6</a><img src="none.svg">' >>pages/sub/a.html
 if python3 "$site/links.py" pages >out 2>found; then fail "broken links pass"; fi
 [[ $(wc -l <found) == 3 ]] || fail "three links are broken, not: $(cat found)"
 
-# ---- a step of the course: what is prose, and what is code ---------------------------------------------------------------
+# ---- a step of the course: prose and code are told apart -----------------------------------------------------------------
 
 cat >step.cpp <<'END'
 // SPDX-License-Identifier: BSD-3-Clause
@@ -125,7 +125,7 @@ cat >step.cpp <<'END'
 
 /// A docstring stays code.
 void f();
-// So does what stands above code.
+// So does a comment above code.
 int main()
 {
     // and this
@@ -133,7 +133,7 @@ int main()
 
 // ## Exercises
 END
-python3 - "$site" <<'END' || fail "prose and code of a step are told apart wrongly"
+python3 - "$site" <<'END' || fail "prose and code of a step are confused"
 import sys
 sys.path.insert(0, sys.argv[1])
 import course, markdown
@@ -148,11 +148,11 @@ assert fenced.startswith('# Title\n\n```{raw} html\n<div class="equations plain"
 assert markdown.fence_commands("    a list\n    of words") == "```text\na list\nof words\n```"
 assert markdown.fence_commands("    scripts/demo.sh") == "```bash\nscripts/demo.sh\n```"
 assert markdown.of_docstring("a_b <T>:\n\n    x in `y`\n") == "a\\_b \\<T\\>:\n\n```text\nx in `y`\n```\n"
-assert markdown.of_docstring("One:\n\n    x = y\n\n    words\n").count("```") == 4, "an equation, and a text of its own"
+assert markdown.of_docstring("One:\n\n    x = y\n\n    words\n").count("```") == 4, "an equation, and a separate text"
 END
 # ---- equations in Unicode as LaTeX ----------------------------------------------------------------------------------------
 
-python3 - "$site" <<'END' || fail "an equation is set wrongly"
+python3 - "$site" <<'END' || fail "an equation is typeset incorrectly"
 import html, re, sys
 sys.path.insert(0, sys.argv[1])
 import equations
@@ -175,7 +175,7 @@ def tex(line):
 for line, expected in (
     ("e_j = vᵀ tanh(W s + U h_j)", r"e_{j}= v^{\top}\tanh (Ws + Uh_{j})"),
     ("α_{t,j} = b_{t,j} / Σ_i b_{t,i}", r"\alpha _{t,j}= \frac{b_{t,j}}{\sum_{i} b_{t,i}}"),
-    ("z = a / b c + d", r"z= \frac{a}{b}c + d"),  # as it is written: of the next factor alone
+    ("z = a / b c + d", r"z= \frac{a}{b}c + d"),  # as written: only the next factor is divided
     ("z = Σ_k a_k b / (c + d)", r"z= \sum_{k} \frac{a_{k}b}{c + d}"),
     ("z = D/2", "z= D/2"),
     ("p = Σ_{l=j+1..i} log f_l", r"p= \sum_{l = j + 1}^{i} \log f_{l}"),
@@ -190,10 +190,10 @@ for line, expected in (
     ("s_t ~ one-hot(argmax_j e_j)", r"s_{t}\sim \operatorname{\text{one-hot}}(\operatorname{argmax}_{j}e_{j})"),
 ):
     assert tex(line) == expected, (line, tex(line))
-# Words stay words, and several equations of a line may break between them.
+# Words stay words, and lines with several equations may break between them.
 assert cells("k_j = 0 with probability p,  c = Σ_j α_j h_j") == [
     ("left", "⟦k_{j}⟧"), ("right", "⟦{}= 0⟧ with probability ⟦p⟧,\u2002 ⟦c = \\sum_{j} \\alpha _{j}h_{j}⟧")]
-# Names before, sources behind, lines that go on.
+# Names first, sources last, continued lines.
 assert cells("sparsemax   α = max(e - τ, 0)       Martins 2016, eq. 2 and 3",
              "top k       softmax over the k greatest    Zhao et al.",
              "                                           2019, `top_k`") == [
@@ -201,14 +201,14 @@ assert cells("sparsemax   α = max(e - τ, 0)       Martins 2016, eq. 2 and 3",
     ("label", "top k"), ("both", "softmax over the ⟦k⟧ greatest"), ("note", "Zhao et al.<br>2019, <code>top_k</code>")]
 assert cells("u_t = w   ", "eq. 1,   ")[-1] == ("both", "eq. 1,")
 assert "α_j= e_j" in re.sub("<.*?>", "", equations.of_block(["α_j = e_j"])), "the text as it was written, for searches and without scripts"
-# What is none, or is not understood, stays as it is.
+# Text that is not an equation, or is not understood, is unchanged.
 for line in ("auto x = f(y);", "const auto found = g(h);", "words without any relation", "x = {1, 2}", "╭ e = q · h", "translate --beam = 3", 'view(a{.x = "b"})',
              "Description=Translations", "past = recall(state.score, at)", "e = (a", "e = a_", "#include = 1"):
     assert cells(line) is None, (line, cells(line))
 END
 # ---- pictures and names of the mechanisms -----------------------------------------------------------------------------------
 
-python3 - "$site" <<'END' || fail "a picture is not rearranged, or a page has other entries than its names"
+python3 - "$site" <<'END' || fail "a picture is not rearranged, or the index entries of a page are wrong"
 import sys, pathlib, re
 sys.path.insert(0, sys.argv[1])
 import pictures, search_names
@@ -232,7 +232,7 @@ assert names == {"local": ["local", "local_m", "normalize::local_m", "local_p", 
                  "temporal": ["temporal", "normalize::temporal", "dot", "score::dot"]}, names
 assert search_names.with_entries("# A\n\ntext", ["a", "b::a"]) == "# A\n\n```{index} a, b::a\n```\n\ntext"
 END
-# ---- a mechanism's page with its product around its picture ---------------------------------------------------------------
+# ---- a mechanism's page has its product around its picture ---------------------------------------------------------------
 
 python3 - "$site" <<'END' || fail "a mechanism's page has no live figure, or one without its picture"
 import sys

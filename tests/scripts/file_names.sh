@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# file_names.sh ROOT: every header, source and page that a comment, a message or a page of the project names exists. A
-# name is the end of a path in the project: error_rate.cpp, metrics/error_rate.cpp and tests/kit/metrics/error_rate.cpp are
-# one file. What #include names, the compiler checks; the changelog may name files of old releases.
+# file_names.sh ROOT: every header, source and page named in a comment, message or page of the project exists. A name is
+# the end of a path in the project: error_rate.cpp, metrics/error_rate.cpp and tests/kit/metrics/error_rate.cpp are the
+# same file. The compiler checks the names in #include; the changelog may name files of old releases.
 set -euo pipefail
 export LC_ALL=C
 cd -- "$1"
 
-# Names of no file: what programs write, the site's generated pages, and NN for a number.
+# Names that are not files of the project: files that programs write, generated pages of the site, and NN for a number.
 known='^(course_NN\.cpp|NN\.hpp|checks/NN\.cpp|table\.md|page\.md|reference/(operations|hooks)\.md)$'
 
 scratch=$(mktemp -d)
@@ -16,7 +16,7 @@ trap 'rm -rf -- "$scratch"' EXIT
 find include src tools examples tests docs bench scripts cmake packaging ./*.md -type f | sed 's|^\./||' >"$scratch/files"
 grep -E '\.(hpp|cpp|md)$' "$scratch/files" | grep -v "^CHANGELOG\.md$" |
     tr '\n' '\0' | xargs -0 grep -nHE '[A-Za-z0-9_]\.(hpp|cpp|md)([^A-Za-z0-9_/]|$)' | grep -vE '^[^:]*:[0-9]+:\s*#' >"$scratch/lines"
-(($(wc -l <"$scratch/lines") > 500)) || { echo "file_names.sh: hardly a name was found; the test tests nothing" >&2; exit 1; }
+(($(wc -l <"$scratch/lines") > 500)) || { echo "file_names.sh: almost no names were found; the test is ineffective" >&2; exit 1; }
 awk -v known="$known" '
     NR == FNR {  # the ends of all paths
         for (path = $0; ; sub("^[^/]*/", "", path)) {
@@ -37,7 +37,7 @@ awk -v known="$known" '
             rest = substr(rest, RSTART + RLENGTH - 1)
             sub("[^A-Za-z0-9_]$", "", name)
             sub("^[./]*/", "", name)
-            if (before ~ /[<>*{}$"\\]/ && !(name in there)) continue  # a part of a pattern, or of a text put together
+            if (before ~ /[<>*{}$"\\]/ && !(name in there)) continue  # part of a pattern or of a composed text
             if (name in there || name ~ known) continue
             print where " " name " does not exist"
             wrong = 1

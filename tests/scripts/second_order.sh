@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The second order of every operation is checked: each one of the headers below the first argument, a folder, has a
-# CHECK_CURVATURE(ops::name, ...) in one of the files behind it, or is listed there as without_derivative(ops::name, ...).
+# The second order of every operation is checked: each operation in the headers of the first argument, a folder, has a
+# CHECK_CURVATURE(ops::name, ...) in one of the files given after it, or is listed there as
+# without_derivative(ops::name, ...).
 set -euo pipefail
 
 headers=$1
@@ -14,7 +15,8 @@ in_ops()
     find "$1" -name '*.hpp' -exec cat {} + | awk '/^namespace (heed::(inline HEED_TARGET::)?)?ops \{/ { on = 1 } /^\}  \/\/ namespace (heed::(inline HEED_TARGET::)?)?ops/ { on = 0 } on'
 }
 
-# declared FOLDER: the names of its operations. They are objects; a template that is made by hand is known by its type.
+# declared FOLDER: the names of its operations. They are objects; a template that is built manually is identified by its
+# type.
 declared()
 {
     local objects
@@ -24,7 +26,7 @@ declared()
         grep -vxFf <(sed -E 's/^inline constexpr ([a-z_0-9]+).*/\1/' <<<"$objects")
 }
 
-# missing FOLDER FILE...: those that no file checks or lists, each on a line.
+# missing FOLDER FILE...: the operations that no file checks or lists, one per line.
 missing()
 {
     local folder=$1
@@ -37,7 +39,7 @@ missing()
 directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
 
-# First of all, does it see what is missing?
+# First check that the script detects missing operations.
 cat >"$directory/some.hpp" <<'END'
 namespace heed::ops {
 struct checked_op : operation<checked_op> {
@@ -57,22 +59,22 @@ cat >"$directory/some.cpp" <<'END'
         (ops::by_hand_op{ops::forgotten}), with(), x);
 END
 if [[ $(missing "$directory" "$directory/some.cpp" | paste -sd' ') != "also_by_hand_op forgotten" ]]; then
-    echo "FAILED: this script must find also_by_hand_op and forgotten missing in its example, not:" >&2
+    echo "FAILED: this script must report also_by_hand_op and forgotten as missing in its example, not:" >&2
     missing "$directory" "$directory/some.cpp" >&2
     exit 1
 fi
 
 count=$(declared "$headers" | sort -u | wc -l)
 if ((count < 100)); then
-    echo "FAILED: only $count operations found in $headers; are they declared in another way now?" >&2
+    echo "FAILED: only $count operations found in $headers; has their declaration changed?" >&2
     exit 1
 fi
 mapfile -t left < <(missing "$headers" "$@")
 if ((${#left[@]} > 0)); then
     {
-        echo "FAILED: nothing checks the second order of these operations:"
+        echo "FAILED: no test checks the second order of these operations:"
         printf '    %s\n' "${left[@]}"
-        echo "Give each a CHECK_CURVATURE in one of these files, or say there why it has no derivative:"
+        echo "Add a CHECK_CURVATURE for each in one of these files, or document there why it has no derivative:"
         printf '    %s\n' "$@"
     } >&2
     exit 1

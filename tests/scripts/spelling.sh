@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# scripts/spelling.sh, its argument: letters and phonemes side by side, references, a test set without the words of
-# training, and what it refuses.
+# scripts/spelling.sh (the argument): letters and phonemes side by side, references, a test set without training words,
+# and rejected inputs.
 set -euo pipefail
 
 script=$1
@@ -30,7 +30,7 @@ is out/valid.letters "r e a d" "é c h t"
 is out/valid.phonemes "R IY1 D" "EH0 K T"
 is out/valid.phonemes.1 "R IY1 D" "EH0 K T"
 is out/valid.phonemes.2 "R EH1 D" "EH0 K T"
-is out/test.letters "w 1 9" "w 3 9"  # the twentieth and the fortieth word
+is out/test.letters "w 1 9" "w 3 9"  # the 20th and the 40th word
 is out/test.phonemes "W 19" "W 39"
 is <(head -n 3 out/train.letters) "a b" "a b" "w 1"
 is <(head -n 3 out/train.phonemes) "EY1 B" "AE1 B" "W 1"
@@ -39,7 +39,7 @@ if grep -qx 'w 1 9' out/train.letters; then
     exit 1
 fi
 
-# CMUdict's own format, a test set, no stress; two pronunciations that then are one
+# CMUdict's own format, a test set, no stress; two pronunciations that become equal
 printf ';;; a comment\nread R IY1 D # verb\nread(2) R IY0 D\nread(3) R EH1 D\n' >cmudict.dict
 STRESS=off bash "$script" out train.tsv dev.tsv cmudict.dict >log
 is log "train: 41 lines" "valid: 2 lines, 2 references" "test: 1 lines, 2 references"
@@ -47,11 +47,11 @@ is out/test.letters "r e a d"
 is out/test.phonemes.2 "R EH D"
 is <(head -n 1 out/train.phonemes) "EY B"
 
-# refused FILE WORDS: the script fails and says so
+# refused FILE WORDS: the script fails with this message.
 refused()
 {
     if bash "$script" out train.tsv "$1" 2>errors >log || ! grep -qF "$2" errors; then
-        echo "FAILED: $1 must be refused with: $2" >&2
+        echo "FAILED: $1 must be rejected with: $2" >&2
         cat errors >&2
         exit 1
     fi

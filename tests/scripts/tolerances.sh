@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# tolerances.sh TESTS: every comparison with doctest::Approx states its tolerance, `.epsilon(…)`, or is one of
-# support::approx, whose tolerance is the type's own. The default tolerance of doctest::Approx, 1.2e-5, is one of floats:
-# it cannot see that a double has lost half of its digits.
+# tolerances.sh TESTS: every comparison with doctest::Approx states its tolerance, `.epsilon(…)`, or uses
+# support::approx, whose tolerance depends on the type. The default tolerance of doctest::Approx, 1.2e-5, suits floats:
+# it misses that a double has lost half of its digits.
 set -euo pipefail
 export LC_ALL=C
 cd -- "$1"
@@ -34,7 +34,7 @@ find . -type f \( -name '*.cpp' -o -name '*.hpp' \) ! -path './releases/*' ! -pa
     { text = text $0 "\n" }
     END {
         judge()
-        if (uses < 100) { print "tolerances.sh: hardly a comparison was found; the test tests nothing"; wrong = 1 }
+        if (uses < 100) { print "tolerances.sh: almost no comparisons were found; the test is ineffective"; wrong = 1 }
         print uses " comparisons state their tolerance"
         exit wrong
     }'

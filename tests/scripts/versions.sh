@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# scripts/versions.sh, its argument, says what is wrong with its options before it builds anything.
+# scripts/versions.sh (the argument) reports errors in its options before it builds anything.
 set -euo pipefail
 
 script=$1
@@ -12,13 +12,13 @@ touch "$directory/not_sources"
 mkdir "$directory/sources"
 touch "$directory/sources/CMakeLists.txt"
 
-# refused TEXT OPTION...: the script must fail and say TEXT.
+# refused TEXT OPTION...: the script must fail and print TEXT.
 refused()
 {
     local text=$1 said
     shift
     if said=$(bash "$script" "$@" 2>&1) || [[ $said != *"$text"* ]]; then
-        printf 'versions.sh %s should say:\n    %s\nIt says:\n%s\n' "$*" "$text" "$said"
+        printf 'versions.sh %s should print:\n    %s\nIt printed:\n%s\n' "$*" "$text" "$said"
         exit 1
     fi
 }

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # visits_in_order.sh ROOT: no `parameters` visits two tensors in the arguments of one function call, `of(visit("W", W),
-# visit("b", b))`. A compiler evaluates these in any order (g++ from the last to the first, clang++ from the first to the
-# last), but in braces in the order in which they are written: `policy{visit("W", W), visit("b", b)}`.
+# visit("b", b))`. A compiler evaluates these in any order (g++ from last to first, clang++ from first to last), but
+# evaluates braced lists in the order in which they are written: `policy{visit("W", W), visit("b", b)}`.
 set -euo pipefail
 export LC_ALL=C
 cd -- "$1"
 
 find include src examples tests bench tools -type f \( -name '*.cpp' -o -name '*.hpp' \) ! -path 'tests/compile_fail/*' | sort |
     tr '\n' '\0' | xargs -0 awk '
-    # At a parenthesis that opens a call, counts the visits among its own arguments.
+    # At a parenthesis that opens a call, counts the visits among the direct arguments of the call.
     function judge(    at, c, depth, i, line, open, visits, word) {
         depth = 0
         line = start
@@ -39,7 +39,7 @@ find include src examples tests bench tools -type f \( -name '*.cpp' -o -name '*
     }
     END {
         judge()
-        if (found < 100) { print "visits_in_order.sh: hardly a visit was found; the test tests nothing"; wrong = 1 }
+        if (found < 100) { print "visits_in_order.sh: almost no visits were found; the test is ineffective"; wrong = 1 }
         print found " visits"
         exit wrong
     }'

@@ -27,7 +27,7 @@ std::vector<id_sentence> some(std::size_t count, std::size_t longest, unsigned s
 
 }  // namespace
 
-TEST_CASE("batches by tokens: each pair once, none above the budget, little of it unused")
+TEST_CASE("batches by tokens contain each pair once, never exceed the budget, and use most of it")
 {
     const std::vector<id_sentence> sources = some(2000, 30, 1), targets = some(2000, 20, 2);
     const std::size_t budget = 400;
@@ -51,7 +51,7 @@ TEST_CASE("batches by tokens: each pair once, none above the budget, little of i
     CHECK(batches != shuffled_batches(sources, targets, {0, budget}, 6));
 }
 
-TEST_CASE("batches by tokens: padding is saved")
+TEST_CASE("batches by tokens save padding")
 {
     const std::vector<id_sentence> sentences = some(4000, 50, 3);
     const auto padding = [&](const auto& batches) {
@@ -71,14 +71,14 @@ TEST_CASE("batches by tokens: padding is saved")
     CHECK(20 * padding(shuffled_batches(sentences, sentences, {0, 1000}, 1)) < padding(as_they_come));
 }
 
-TEST_CASE("batches by tokens: a pair above the budget is alone; a budget above all is one batch")
+TEST_CASE("a pair above the token budget is alone; a budget above all tokens gives one batch")
 {
     const std::vector<id_sentence> sources{id_sentence(3, 5), id_sentence(100, 5), id_sentence(3, 5), id_sentence()},
         targets{id_sentence(3, 5), id_sentence(3, 5), id_sentence(200, 5), id_sentence(1, 5)};
     auto batches = shuffled_batches(sources, targets, {0, 8}, 1);
     for (auto& batch : batches) std::sort(batch.begin(), batch.end());
     std::sort(batches.begin(), batches.end());
-    // 2 × 4 positions of pairs 0 and 3 fill the budget; 101 and 201 do not fit.
+    // 2 × 4 positions of pairs 0 and 3 use up the budget; 101 and 201 do not fit.
     CHECK(batches == std::vector<std::vector<std::size_t>>{{0, 3}, {1}, {2}});
     CHECK(shuffled_batches(sources, targets, {0, 1}, 1).size() == 4);
     CHECK(shuffled_batches(sources, targets, {0, 4 * 201}, 1).size() == 1);
@@ -96,7 +96,7 @@ TEST_CASE("batches by pairs ignore the token budget")
     CHECK(shuffled_batches({}, {}, 8, 3).empty());
 }
 
-TEST_CASE("limits that allow nothing, and sides that do not belong together, are refused")
+TEST_CASE("limits of 0 and sides of different sizes are rejected")
 {
     const std::vector<id_sentence> two(2), three(3);
     CHECK_THROWS_WITH_AS(shuffled_batches(two, two, {0, 0}, 1), "a batch of 0 sentence pairs; allow at least one",
@@ -109,7 +109,7 @@ TEST_CASE("limits that allow nothing, and sides that do not belong together, are
         heed::shape_error);
 }
 
-TEST_CASE("a batch: words, lengths, the shifted target and its weights")
+TEST_CASE("a batch has words, lengths, the shifted target and its weights")
 {
     const auto batch = make_training_batch<float>(support::pointers({{4, 5}, {6}}), support::pointers({{7}, {8, 9}}));
     CHECK(batch.source.words.steps == 3);
@@ -125,7 +125,7 @@ TEST_CASE("a batch: words, lengths, the shifted target and its weights")
     CHECK(batch.target_words == 5);
 }
 
-TEST_CASE("an epoch: every pair once, the same for the same stream, different for another")
+TEST_CASE("an epoch has every pair once, in an order that depends only on the stream")
 {
     std::vector<id_sentence> some;
     for (std::uint32_t i = 0; i < 1000; ++i) some.push_back(id_sentence(1 + i % 13, 4 + i % 5));
@@ -140,7 +140,7 @@ TEST_CASE("an epoch: every pair once, the same for the same stream, different fo
         seen.insert(batch.begin(), batch.end());
     }
     CHECK(seen.size() == 1000);
-    CHECK(padding < 700);  // unsorted it is about 4000
+    CHECK(padding < 700);  // without sorting about 4000
     CHECK(batches == shuffled_batches(some, some, 7, 5));
     CHECK(batches != shuffled_batches(some, some, 7, 6));
 }

@@ -31,7 +31,7 @@ namespace {
 
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}, {}};
 
-/// Coverage embeddings over temporal attention: a state in the normalizer and one in the score.
+/// Coverage embeddings with temporal attention: a state in the normalizer and one in the score.
 struct covered {
     auto operator()(const auto& init, const sizes& n) const
     {
@@ -42,7 +42,7 @@ struct covered {
     }
 };
 
-/// Weights far from 0: a model that prefers some words, so that searches differ.
+/// Large weights: the model prefers some words, so that searches differ.
 template <class Make>
 auto lively(std::uint64_t seed, const sizes& n, const Make& make)
 {
@@ -53,8 +53,8 @@ auto lively(std::uint64_t seed, const sizes& n, const Make& make)
     return model;
 }
 
-/// Every translation of at most `most` words with its log-probability, by forced decoding; with `marks` also those of
-/// padding and begin words.
+/// Every translation of at most `most` words with its log-probability, by forced decoding; with `marks` including those
+/// with padding and begin words.
 template <class Model>
 std::vector<std::pair<id_sentence, double>> all_translations(const Model& model, const id_sentence& source,
                                                              std::size_t words, std::size_t most, bool marks)
@@ -82,12 +82,12 @@ std::vector<std::pair<id_sentence, double>> all_translations(const Model& model,
 constexpr std::size_t few_words = 5, few_steps = 3;  // 1 + 4 + 16 + 64 translations, 1 + 2 + 4 + 8 without marks
 const sizes tiny{12, few_words, 4, 5, 4};
 
-/// A beam as wide as the space against exhaustive search.
+/// A beam as wide as the search space against exhaustive search.
 template <class Make>
 void exhaustive(const Make& make, const beam_options& chosen)
 {
     auto model = lively(3, tiny, make);
-    model.decoder.readout.b(special_ids{}.end) = 8;  // otherwise hardly any translation ends within three words
+    model.decoder.readout.b(special_ids{}.end) = 8;  // otherwise almost no translation ends within three words
     beam_options how = chosen;
     const std::size_t count = how.marks ? 85 : 15;
     how.width = how.best = count;
@@ -97,7 +97,7 @@ void exhaustive(const Make& make, const beam_options& chosen)
         REQUIRE(all.size() == count);
         double total = 0;
         for (const auto& each : all) total += std::exp(each.second);
-        CHECK(total > 0.01);  // translations longer than three words have the rest
+        CHECK(total > 0.01);  // the rest belongs to translations longer than three words
         CHECK(total < 1);
         std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
             return a.second / how.divisor(a.first.size() + 1) > b.second / how.divisor(b.first.size() + 1);
@@ -158,8 +158,8 @@ void batch_is_one_by_one(const Model& model, const beam_options& how)
     }
 }
 
-/// A search reports the same of a hypothesis as the model when it is led through that hypothesis: words, weights and
-/// state belong together.
+/// Search results for a hypothesis equal those of the model with that hypothesis forced: words, weights and state
+/// belong together.
 template <class Model>
 void hypotheses_are_what_they_say(const Model& model, const beam_options& how)
 {
@@ -184,7 +184,7 @@ const sizes small{12, 11, 6, 5, 4};
 
 }  // namespace
 
-TEST_CASE("a beam as wide as the space finds what exhaustive search finds, in its order")
+TEST_CASE("a beam as wide as the search space equals exhaustive search, including the order")
 {
     beam_options how;
     exhaustive(attentions::temporal_factory{}, how);
@@ -202,7 +202,7 @@ TEST_CASE("a beam of one is greedy decoding")
     width_one_is_greedy(lively(6, small, covered{}));
 }
 
-TEST_CASE("a sentence gets the same hypotheses alone and in a batch, with the model's own probabilities")
+TEST_CASE("a sentence has the same hypotheses alone and in a batch, with the model's own probabilities")
 {
     beam_options how;
     how.width = 5;
@@ -225,7 +225,7 @@ TEST_CASE("a sentence gets the same hypotheses alone and in a batch, with the mo
 
 namespace {
 
-/// A model from elsewhere, which only reads the previous word: log p(next | previous) from a table.
+/// A custom model, which reads only the previous word: log p(next | previous) from a table.
 struct bigrams {
     std::vector<std::vector<double>> log_p;  // [V][V]
 
@@ -240,7 +240,7 @@ struct bigrams {
 
 }  // namespace
 
-TEST_CASE("the search waits for a long translation with a better mean, in a model from a table")
+TEST_CASE("the search waits for a long translation with a better mean")
 {
     const double never = -INFINITY;
     bigrams model;
@@ -259,7 +259,7 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
         CHECK(found[0].words.empty());
         CHECK(found[0].score == support::approx(std::log(0.6)));
     }
-    // After n words the mean is (log 0.4 + (n − 1) log 0.9 + log 0.1) / (n + 1): from n = 5 on above log 0.6, and best
+    // After n words the mean is (log 0.4 + (n − 1) log 0.9 + log 0.1) / (n + 1): above log 0.6 from n = 5 on, and best
     // at the maximum length, where the beam still has room.
     how.normalization = length_normalization::per_word;
     how.width = 40;
@@ -281,7 +281,7 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
     CHECK(greedy<double>(running, real)[0].words.empty());
 }
 
-TEST_CASE("the padding and the begin word are never written, unless they are asked for")
+TEST_CASE("the padding and begin words are never written unless requested")
 {
     constexpr special_ids special;
     auto model = lively(5, small, attentions::temporal_factory{});
@@ -306,7 +306,7 @@ TEST_CASE("the padding and the begin word are never written, unless they are ask
         how.marks = true;
         for (const auto& of_sentence : beam<double>(model, batch, how)) CHECK(marks_of(of_sentence[0].words) > 0);
     }
-    // A beam of one is greedy decoding, which has the model's own probabilities.
+    // A beam of one is greedy decoding, with the model's own probabilities.
     beam_options one;
     one.width = 1;
     const auto narrow = beam<double>(model, batch, one);
@@ -319,7 +319,7 @@ TEST_CASE("the padding and the begin word are never written, unless they are ask
     }
     for (const auto& each : greedy<double>(model, batch, {.marks = true})) CHECK(marks_of(each.words) > 0);
 
-    // Ids of the user's own: there 0 and 2 are words, and 4 and 5 are not.
+    // Custom ids: 0 and 2 are words, 4 and 5 are not.
     beam_options own;
     own.special = {.padding = 4, .begin = 5, .end = 3};
     own.width = 3;
@@ -327,12 +327,12 @@ TEST_CASE("the padding and the begin word are never written, unless they are ask
     for (const auto& of_sentence : beam<double>(model, batch, own)) of_beam += marks_of(of_sentence[0].words);
     CHECK(of_beam > 0);
     for (const auto& each : greedy<double>(model, batch, {.special = own.special})) CHECK(marks_of(each.words) > 0);
-    // One word for all three still ends a translation.
+    // One id for all three special words still ends a translation.
     own.special = {.padding = 3, .begin = 3, .end = 3};
     own.at_most = {0, 4};
     for (const auto& of_sentence : beam<double>(model, batch, own)) CHECK(of_sentence[0].words.size() <= 4);
 
-    // Nothing but marks and the end: the end.
+    // Only special words and the end: the result is the end.
     bigrams table;
     table.log_p.assign(4, {std::log(0.5), -INFINITY, std::log(0.25), std::log(0.25)});
     decoding_by<double, bigrams> running(table, 1), again(table, 1);
@@ -340,10 +340,10 @@ TEST_CASE("the padding and the begin word are never written, unless they are ask
     CHECK(beam<double>(again, lengths{1}, one)[0][0].words.empty());
 }
 
-TEST_CASE("stopping early changes nothing")
+TEST_CASE("stopping early does not change the result")
 {
     // The k best of a search for the w best are those of a search for the k best, which stops earlier. An end word that
-    // is likely from the start makes many translations short; normalized, a longer one may still beat them.
+    // is likely from the start makes many translations short; after normalization, a longer one may still be better.
     std::size_t longer = 0;
     for (std::uint64_t seed = 7; seed < 15; ++seed) {
         auto model = lively(seed, small, attentions::temporal_factory{});
@@ -367,7 +367,7 @@ TEST_CASE("stopping early changes nothing")
     CHECK(longer > 0);
 }
 
-TEST_CASE("lengths: at least and at most as many words as requested")
+TEST_CASE("translations have at least and at most the requested numbers of words")
 {
     const auto model = lively(5, small, attentions::temporal_factory{});
     beam_options how;
@@ -385,7 +385,7 @@ TEST_CASE("lengths: at least and at most as many words as requested")
     for (const auto& of_sentence : nothing) CHECK(of_sentence.at(0).words.empty());
 }
 
-TEST_CASE("no n-gram twice, and no excluded word")
+TEST_CASE("no n-gram is repeated, and no excluded word occurs")
 {
     const auto model = lively(5, small, attentions::temporal_factory{});
     const auto repeats = [](const id_sentence& words, std::size_t n) {
@@ -407,7 +407,7 @@ TEST_CASE("no n-gram twice, and no excluded word")
         for (const auto& of_sentence : beam<double>(model, batch, how)) before += repeats(of_sentence.at(0).words, n);
         how.no_repeat = n;
         for (const auto& of_sentence : beam<double>(model, batch, how)) CHECK(repeats(of_sentence.at(0).words, n) == 0);
-        CHECK(before > 0);  // otherwise there was nothing to prevent
+        CHECK(before > 0);  // otherwise no repetition was prevented
     }
     how.no_repeat = 0;
     const auto favorite = beam<double>(model, batch, how)[0][0].words.at(0);
@@ -415,7 +415,7 @@ TEST_CASE("no n-gram twice, and no excluded word")
     for (const auto& of_sentence : beam<double>(model, batch, how)) {
         for (const std::uint32_t word : of_sentence.at(0).words) CHECK(word != favorite);
     }
-    // Ten words that may each be used once, and twelve requested: no word is left.
+    // Ten words that may each be used once, and twelve requested: no word remains.
     how.no_repeat = 1;
     how.never.clear();
     how.marks = true;
@@ -458,7 +458,7 @@ TEST_CASE("a model without attention can be searched, but has no coverage penalt
                          error);
 }
 
-TEST_CASE("wrong options and NaN weights are refused")
+TEST_CASE("invalid options and NaN weights are rejected")
 {
     auto model = lively(5, small, attentions::additive_factory{});
     const auto batch = make_source(pointers(sources));
@@ -478,11 +478,11 @@ TEST_CASE("wrong options and NaN weights are refused")
                          "greedy: no word has a probability above 0 at step 0; are the model's scores NaN?", error);
 }
 
-TEST_CASE("the search of a sentence ends where it is no longer wanted; the others do not notice")
+TEST_CASE("the search of one sentence can be canceled without changing the others")
 {
     const auto model = lively(5, small, attentions::temporal_factory{});
     const auto batch = make_source(pointers(sources));
-    const std::vector<std::size_t> looked_for{1000, 0, 1, 1000, 1};  // so many times each is wanted
+    const std::vector<std::size_t> looked_for{1000, 0, 1, 1000, 1};  // the number of steps before each is canceled
     const auto wanted = [&](std::vector<std::size_t>& left) {
         left = looked_for;
         return [&left](std::size_t sentence) { return left.at(sentence) > 0 && left[sentence]-- > 0; };
@@ -516,7 +516,7 @@ TEST_CASE("the search of a sentence ends where it is no longer wanted; the other
         CHECK(greedy_some[b].words == greedy_all[b].words);
     }
 
-    // If nothing is wanted, nothing is computed.
+    // If all sentences are canceled, no step is computed.
     std::size_t steps = 0;
     how.wanted = [&steps](std::size_t) { return ++steps > 1000; };
     for (const auto& each : beam<double>(model, batch, how)) CHECK(each.empty());

@@ -29,7 +29,7 @@ const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5}, {8}};
 
 }  // namespace
 
-TEST_CASE("candidate lists: frequent words, translations of the batch's words, references")
+TEST_CASE("candidate lists consist of frequent words, translations of the batch's words, and references")
 {
     std::vector<ids> translations(10);
     translations[4] = {9, 8, 7};
@@ -46,9 +46,9 @@ TEST_CASE("candidate lists: frequent words, translations of the batch's words, r
     CHECK(candidate_lists(4, 1, learned).of(make_source(pointers({{4}})), 11) == ids{0, 1, 2, 3, 7});
 }
 
-TEST_CASE("candidate lists with phrases: the words of each phrase in the batch, of a sentence's own words only")
+TEST_CASE("candidate lists with phrases: only phrases within a sentence count")
 {
-    // "4 5" is 7 8, though 4 alone is 6 and 5 alone is nothing.
+    // "4 5" is 7 8, although 4 alone is 6 and 5 alone has no translation.
     const auto phrases = text::phrase_table::learn(
         std::vector<ids>{{4, 5}, {4, 9}, {9, 4, 5}}, std::vector<ids>{{7, 8}, {6, 10}, {10, 8, 7}},
         std::vector<std::vector<std::pair<int, int>>>{
@@ -65,13 +65,13 @@ TEST_CASE("candidate lists with phrases: the words of each phrase in the batch, 
     CHECK(lists.of(batch, 11) == ids{0, 1, 2, 3, 6, 7, 9});
 }
 
-TEST_CASE("training with candidates: the loss of the restricted softmax, and its gradients")
+TEST_CASE("training with candidates has the loss of the restricted softmax, and its gradients")
 {
     auto model = make_translator<double>(3, small, attentions::temporal_factory{});
     const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
     const ids some{0, 3, 4, 5, 6, 7, 8};
     const nn::dropout none;
-    // The same from forced decoding with the output layer restricted to these words.
+    // The same loss from forced decoding with the output layer restricted to these words.
     auto decoding = decode<double>(model, batch.source);
     decoding->restrict_to(some);
     double expected = 0;
@@ -102,13 +102,13 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
         CHECK(dW.data[2 * V + w] ==
               support::approx(slope(model.decoder.readout.W_o(2, w)), support::gradient_tolerance<double>));
     }
-    CHECK(db.data[1] == 0);  // not among them
+    CHECK(db.data[1] == 0);  // not a candidate
     CHECK(db.data[3] != 0);
 
     ids all;
     for (std::uint32_t w = 0; w < V; ++w) all.push_back(w);
     CHECK(model.loss(batch, 0.1, none, &all).data()[0] == support::approx(model.loss(batch, 0.1).data()[0]));
-    // Words of weight 0 need not be among them.
+    // Words of weight 0 need not be candidates.
     auto padded = batch;
     std::size_t ignored = 0;
     for (std::size_t i = 0; i < padded.targets.weights.size(); ++i) {

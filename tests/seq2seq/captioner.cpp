@@ -16,8 +16,8 @@
 #include <cmath>
 #include <vector>
 
-// The system of Xu et al. 2015 against loops over its equations, one picture at a time; gradients by differences; word
-// by word equals all at once.
+// The system of Xu et al. 2015 against loops over its equations, one picture at a time; gradients by differences;
+// decoding step by step equals all steps at once.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -45,7 +45,7 @@ xu::sizes small()
 auto model_with(const auto& normalize)
 {
     auto model = xu::reader<double>(2, small(), normalize);
-    model.decoder.b_h = random({2}, 40);  // zeros would hide a bias that is left out
+    model.decoder.b_h = random({2}, 40);  // with zeros, a missing bias would not be detected
     model.decoder.b_c = random({2}, 41);
     model.decoder.b = random({7}, 42);
     for (auto& layer : model.encoder.layers) layer.b = random({layer.b.size()}, 43, 0.1);
@@ -143,7 +143,7 @@ TEST_CASE("an annotation is a region's feature maps with the embeddings of its r
     const auto model = model_with(normalize::softmax{});
     const auto& encoder = model.encoder;
     const auto is = encoder.encode(pictures);
-    REQUIRE(encoder.regions() == grid{2, 2});  // 5 x 6, every second, and again every second
+    REQUIRE(encoder.regions() == grid{2, 2});  // 5 x 6, stride 2 applied twice
     const auto rectified = [](array<double, 3> x) {
         for (double& each : x) each = std::max(0.0, each);
         return x;
@@ -162,7 +162,7 @@ TEST_CASE("an annotation is a region's feature maps with the embeddings of its r
     }
 }
 
-TEST_CASE("costs and weights of given words, by the paper's equations")
+TEST_CASE("costs and weights of given words equal the paper's equations")
 {
     const auto model = model_with(normalize::softmax{});
     const auto annotations = random({2, 4, 4}, 5);
@@ -207,7 +207,7 @@ TEST_CASE(
                             [](double x, double y) { return std::abs(x) < std::abs(y); }) != 0);
 }
 
-TEST_CASE("word by word equals all at once, and a search goes on with the rows that it keeps")
+TEST_CASE("decoding step by step equals all steps at once, and a search continues with the rows that it keeps")
 {
     const auto model = model_with(normalize::softmax{});
     const auto annotations = random({2, 4, 4}, 5);
@@ -231,7 +231,7 @@ TEST_CASE("word by word equals all at once, and a search goes on with the rows t
     steps.weights(1, weights);
     for (std::size_t t = 0; t < 4; ++t) CHECK(weights[t] == support::approx(first.weights[1][t]));
 
-    // a beam finds nothing less probable than greedy search does, and its score is that of following its words
+    // a beam is at least as probable as greedy search, and its score equals that of forced decoding
     captioning<double, std::remove_cvref_t<decltype(model.decoder)>> again(model.decoder, annotations),
         once_more(model.decoder, annotations);
     decoding_by<double, decltype(again)> by_beam(again, 2), by_step(once_more, 2);

@@ -24,7 +24,7 @@
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
-// Convolutional translators against plain loops; gradients through the whole, and searches.
+// Convolutional translators against scalar loops; gradients of the whole model, and searches.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -39,7 +39,7 @@ using support::scalar::vector_of;
 
 namespace {
 
-// Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
+// Different lengths, a repeated word, and a sentence without words: attention can read only its end.
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};
 const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 
@@ -55,7 +55,7 @@ convolutional_sizes small(std::size_t width)
             .longest = 30};
 }
 
-/// Temporal attention: one query waits for the one before.
+/// Temporal attention: each query depends on the one before.
 struct make_temporal {
     auto operator()(random_source& source, const convolutional_sizes& n) const
     {
@@ -72,7 +72,7 @@ struct make_heads {
     }
 };
 
-/// A model whose biases are not zero either.
+/// A model with nonzero biases.
 template <class MakeAttention = papers::gehring2017::layer_factory>
 auto model_of(std::size_t width = 3, const MakeAttention& make = {})
 {
@@ -187,7 +187,7 @@ void check_gradient(const Make& make)
     auto model = model_of(3, make);
     auto examples = batch();
     for (std::size_t i = 0; i < examples.targets.weights.size(); ++i) {
-        examples.targets.weights[i] *= 0.5 + 0.1 * static_cast<double>(i % 7);  // uneven: no gradient cancels another
+        examples.targets.weights[i] *= 0.5 + 0.1 * static_cast<double>(i % 7);  // uneven: gradients do not cancel
     }
     const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) {
         random_source drops{9, 0};
@@ -197,7 +197,7 @@ void check_gradient(const Make& make)
     CHECK(result.entries == parameter_count(model));
 }
 
-/// Step by step is all at once, and hypotheses carry their whole state.
+/// Step by step equals all steps at once, and hypotheses carry their whole state.
 template <class Model>
 void check_searches(const Model& model)
 {
@@ -222,7 +222,7 @@ void check_searches(const Model& model)
         CHECK(greedy<double>(model, make_source(pointers({sources[b]})))[0].words == simple[b].words);
         best.push_back(several[b].front().words);
     }
-    // A hypothesis that lost its past on the way would have another probability than the one it is led through.
+    // If a hypothesis lost part of its state, its probability would differ from that of forced decoding.
     const auto again = force<double>(model, examples.source, pointers(best));
     for (std::size_t b = 0; b < sources.size(); ++b) {
         CHECK(again[b].log_probability() == support::approx(several[b].front().log_probability));
@@ -231,7 +231,7 @@ void check_searches(const Model& model)
     CHECK(beam<double>(fast, examples.source, {.width = 5})[2].front().words == best[2]);
 }
 
-/// The gradient of each number, and the loss behind them.
+/// The gradient of each number, followed by the loss.
 template <class Model>
 std::vector<double> gradients(const Model& model, const training_batch<double>& examples)
 {
@@ -250,7 +250,7 @@ std::vector<double> gradients(const Model& model, const training_batch<double>& 
 
 }  // namespace
 
-TEST_CASE("the whole model is its loops, word by word, whatever the padding")
+TEST_CASE("the model equals scalar loops, word by word, for any padding")
 {
     for (const std::size_t width : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
         const auto model = model_of(width);
@@ -268,13 +268,13 @@ TEST_CASE("the whole model is its loops, word by word, whatever the padding")
     }
 }
 
-TEST_CASE("every parameter has the gradient of finite differences")
+TEST_CASE("every parameter's gradient equals finite differences")
 {
     check_gradient(papers::gehring2017::layer_factory{});
     check_gradient(make_temporal{});
 }
 
-TEST_CASE("losses may ask for the weights: those of a search, with the gradient of finite differences")
+TEST_CASE("losses may read the weights, which are those of a search, and gradients equal finite differences")
 {
     auto model = model_of(3, make_temporal{});
     const auto examples = batch();
@@ -293,14 +293,14 @@ TEST_CASE("losses may ask for the weights: those of a search, with the gradient 
     CHECK_MESSAGE(result, result.text());
 }
 
-TEST_CASE("step by step is all at once; a beam of one is greedy; hypotheses carry their state")
+TEST_CASE("step by step equals all steps at once; a beam of one is greedy; hypotheses carry their state")
 {
     check_searches(model_of());
     check_searches(model_of(2, make_temporal{}));
     check_searches(model_of(3, make_heads{}));
 }
 
-TEST_CASE("training computes all words of a sentence at once: a longer one records no more")
+TEST_CASE("training computes all words of a sentence at once: a longer sentence records no more operations")
 {
     const auto model = model_of();
     const auto entries = [&](std::size_t words) {
@@ -312,13 +312,14 @@ TEST_CASE("training computes all words of a sentence at once: a longer one recor
     CHECK(entries(9) == entries(2));
 }
 
-TEST_CASE("a word depends on no later word")
+TEST_CASE("a word does not depend on later words")
 {
     const auto model = model_of();
     auto examples = make_training_batch<double>(pointers({{4, 5}}), pointers({{4, 5, 6, 7}}));
     const auto loss = [&] { return model.loss(examples).data()[0]; };
     const double all = loss();
-    for (std::size_t s = 3; s < 5; ++s) examples.targets.weights[s] = 1e-300;  // counted as words, but weightless
+    for (std::size_t s = 3; s < 5; ++s)
+        examples.targets.weights[s] = 1e-300;  // counted as words, but with negligible weight
     const double first = loss();
     examples.previous(3, 0) = 5;
     examples.previous(4, 0) = 4;
@@ -327,13 +328,14 @@ TEST_CASE("a word depends on no later word")
     CHECK(loss() != all);
 }
 
-TEST_CASE("what lies in the padding changes no loss and no gradient, NaN included")
+TEST_CASE("the contents of the padding, NaN included, change no loss and no gradient")
 {
     auto model = model_of();
     auto examples = batch();
     const auto before = gradients(model, examples);
     for (double* table : {model.encoder.embedding.data(), model.decoder.embedding.data()}) {
-        for (std::size_t i = 0; i < 4; ++i) table[i] = std::numeric_limits<double>::quiet_NaN();  // word 0, the padding
+        for (std::size_t i = 0; i < 4; ++i)
+            table[i] = std::numeric_limits<double>::quiet_NaN();  // word 0 is the padding
     }
     CHECK(gradients(model, examples) == before);
     for (std::size_t b = 0; b < sources.size(); ++b) {
@@ -364,7 +366,7 @@ TEST_CASE("the gradient of the encoder is scaled where attention reads it, the d
     CHECK(papers::gehring2017::translator<float>(1, small(3)).encoder.gradient_scale == 0.25);  // 1 / (2 · 2 layers)
 }
 
-TEST_CASE("initial weights keep the variance; the decoder reads any encoder; what does not fit is refused")
+TEST_CASE("initial weights keep the variance; the decoder accepts any encoder; mismatched sizes are rejected")
 {
     const auto model = papers::gehring2017::translator<double>(
         1, {.source_vocabulary = 50, .target_vocabulary = 50, .hidden = 64, .longest = 50, .dropout = 0.2});
@@ -398,7 +400,7 @@ TEST_CASE("initial weights keep the variance; the decoder reads any encoder; wha
         "a sentence of 51 words, but the table has 50 positions"));
 }
 
-TEST_CASE("scale_gradient: the same numbers, and a gradient that is scaled")
+TEST_CASE("scale_gradient returns its input and scales the gradient")
 {
     const auto a = support::random({2, 3}, 1), b = support::random({2, 3}, 2);
     CHECK(support::same_bits(ops::scale_gradient(a, 0.5), a));

@@ -14,8 +14,8 @@
 #include <support/tensors.hpp>
 #include <support/translators.hpp>
 
-// The first state, fixed_context and the probabilities with it against loops over one sentence, written from Bahdanau
-// et al. 2015, appendix A; first coverage embeddings.
+// The initial state, fixed_context and its probabilities, and the first coverage embeddings, against scalar loops over
+// one sentence, written from Bahdanau et al. 2015, appendix A.
 
 using namespace heed;
 using support::random;
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t V = 9, E = 3, H = 4, L = 2;
 
-/// Four sentences side by side, the longest neither first nor last; the padding is full of words.
+/// Four sentences in a batch, the longest neither first nor last; the padding contains words.
 seq2seq::source_batch sentences()
 {
     seq2seq::source_batch batch{word_ids(5, 4), lengths{2, 5, 1, 3}};
@@ -33,7 +33,7 @@ seq2seq::source_batch sentences()
     return batch;
 }
 
-/// Every parameter differs from every other, the starts and biases included.
+/// All parameters differ, including initial states and biases.
 auto unit(std::size_t input, std::uint64_t stream)
 {
     return nn::gru{random({input, 3 * H}, stream), random({3 * H}, stream + 1), random({H, 2 * H}, stream + 2),
@@ -49,7 +49,7 @@ auto forward_only()
     return seq2seq::forward_encoder{random({V, E}, 1), unit(E, 10), nn::trained_start{random({H}, 30)}};
 }
 
-/// The gates of an nn::gru separately; `below` are further rows of its input matrix.
+/// The gates of an nn::gru separately; `below` contains further rows of its input matrix.
 scalar::gated_unit apart(const auto& cell, const scalar::matrix& below = {})
 {
     scalar::matrix W = scalar::matrix_of(cell.W);
@@ -73,7 +73,7 @@ void check_row(const char* what, const double* row, const scalar::numbers& must)
     }
 }
 
-/// A decoder whose parameters all differ, and its layers as the loops take them.
+/// A decoder whose parameters all differ, and its layers in the form that the loops use.
 auto decoder_for(std::size_t context)
 {
     return seq2seq::decoder{seq2seq::fixed_context{},
@@ -95,7 +95,7 @@ scalar::decoder_layers layers_of(const auto& d)
 
 }  // namespace
 
-TEST_CASE("s_0 is made of the state that has read the sentence backwards up to its first word")
+TEST_CASE("s_0 is computed from the backward encoder's state at the first word")
 {
     const auto batch = sentences();
     const auto source = bidirectional().encode(batch);
@@ -110,7 +110,7 @@ TEST_CASE("s_0 is made of the state that has read the sentence backwards up to i
     }
 }
 
-TEST_CASE("fixed_context: the whole sentence at every step, and the decoder's probabilities with it")
+TEST_CASE("fixed_context passes the whole sentence to every step, and changes the probabilities accordingly")
 {
     const auto check = [](const auto& encoder) {
         const auto batch = sentences();
@@ -153,21 +153,21 @@ TEST_CASE("fixed_context: the whole sentence at every step, and the decoder's pr
     check(forward_only());
 }
 
-TEST_CASE("coverage embeddings start from the table's row of each source word, and of no other")
+TEST_CASE("coverage embeddings start from the table's row of each source word")
 {
     namespace sankaran = papers::sankaran2016;
     using support::examples;
     constexpr seq2seq::sizes small{7, 8, 4, 3, 5};
     auto model = sankaran::translator<double>(3, small, sankaran::coverage_factory{3});
     const double before = model.loss(examples)();
-    const std::size_t words[]{4, 5, 6, 1, 3};  // those of the sources, and the end word
+    const std::size_t words[]{4, 5, 6, 1, 3};  // the source words and the end word
     for (std::size_t v = 0; v < small.source_vocabulary; ++v) {
         auto changed = model;
         for (std::size_t k = 0; k < 3; ++k) changed.decoder.attention.table(v, k) += 1;
         CHECK((changed.loss(examples)() != before) ==
               (std::find(std::begin(words), std::end(words), v) != std::end(words)));
     }
-    // The first weights are those of an attention that is given these rows as c_0.
+    // The first weights are those of an attention that has these rows as c_0.
     const auto& d = model.decoder;
     const auto source = model.encoder.encode(examples.source);
     const auto memory = d.attention.on(source.annotations, examples.source.real);

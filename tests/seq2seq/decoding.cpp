@@ -24,14 +24,14 @@
 #include <support/searches.hpp>
 #include <support/sentences.hpp>
 
-// What all searches need of a model at work, heed's with any of its states.
+// The interface that all searches need of a model, for heed's models with each kind of state.
 
 using namespace heed;
 using namespace heed::seq2seq;
 using namespace support::searches;
 using support::pointers;
 
-TEST_CASE("an output layer restricted to some words: probabilities among these, with their own ids")
+TEST_CASE("a restricted output layer has probabilities among its words, with their ids")
 {
     const auto batch = make_source(pointers(sources));
     const std::vector<std::uint32_t> some{3, 5, 6, 9};
@@ -89,14 +89,14 @@ TEST_CASE(
         CHECK(one[b].front().words == simple[b].words);
         best.push_back(several[b].front().words);
     }
-    // A hypothesis that lost its cell on the way would have another probability than the one it is led through.
+    // If a hypothesis lost its cell, its probability would differ from that of forced decoding.
     const auto again = force<double>(model, examples.source, pointers(best));
     for (std::size_t b = 0; b < 4; ++b) {
         CHECK(again[b].log_probability() == support::approx(several[b].front().log_probability));
     }
 }
 
-TEST_CASE("a model at work on another batch, or searched already, is refused")
+TEST_CASE("an encoded source of another batch, or one already searched, is rejected")
 {
     const auto model = lively(5, fixed_context{});
     const std::vector<id_sentence> two(sources.begin(), sources.begin() + 2),
@@ -117,13 +117,13 @@ TEST_CASE("a model at work on another batch, or searched already, is refused")
     const std::string of_one = ": 1 sentence, but the model is decoding 2 rows; ";
     try {
         greedy<double>(*at_work, one.real);
-        FAIL("was not refused");
+        FAIL("was not rejected");
     } catch (const error& refusal) {
         CHECK(std::string(refusal.what()).starts_with("greedy" + of_one));
     }
 }
 
-TEST_CASE_TEMPLATE("the fused log-softmax finds what sorting finds, at every size", T, float, double)
+TEST_CASE_TEMPLATE("the fused log-softmax equals sorting at every size", T, float, double)
 {
     auto draw = [drawn = std::uint64_t{0}]() mutable { return static_cast<T>(uniform(3, drawn++) * 8 - 4); };
     for (const std::size_t V : {1u, 2u, 7u, 15u, 16u, 17u, 31u, 64u, 100u, 257u, 1000u}) {
@@ -133,7 +133,7 @@ TEST_CASE_TEMPLATE("the fused log-softmax finds what sorting finds, at every siz
             std::vector<T> logits(R * V), bias(V);
             for (T& x : logits) x = draw();
             for (T& x : bias) x = draw();
-            if (V > 20) logits[V + 20] = logits[V + 3] = logits[V + 11] = T(9);  // equal ones: in order of their ids
+            if (V > 20) logits[V + 20] = logits[V + 3] = logits[V + 11] = T(9);  // ties: in order of their ids
             if (V > 4) logits[2] = -std::numeric_limits<T>::infinity();
             for (const bool biased : {false, true}) {
                 std::vector<std::uint32_t> words(R * most), also{0, static_cast<std::uint32_t>(V - 1), 1000};

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-// Words that depend on their sentence, and encoders over features instead of word ids.
+// Contextual embeddings, and encoders over features instead of word ids.
 
 using namespace heed;
 using support::contains;
@@ -46,7 +46,7 @@ scalar::numbers row_of(const array<double, 2>& x, std::size_t b)
 
 }  // namespace of_words
 
-TEST_CASE("contextual embeddings: each sentence is translated as with embeddings masked by its own words")
+TEST_CASE("contextual embeddings translate each sentence as with embeddings masked by its words")
 {
     using namespace of_words;
     const auto model = [&] {
@@ -86,7 +86,7 @@ TEST_CASE("contextual embeddings: each sentence is translated as with embeddings
             bidirectional_encoder{masked(source), e.forward, e.backward, e.forward_start, e.backward_start},
             decoder{d.attention, masked(target), d.cell, d.asks, d.start, d.readout}};
         CHECK(model.loss(one)() == doctest::Approx(plain.loss(one)()).epsilon(1e-12));
-        // The same in a batch, where the padding is full of words.
+        // The same in a batch, where the padding contains words.
         auto all = batch;
         for (std::size_t t = T; t < all.source.words.steps; ++t) all.source.words(t, b) = 8;
         for (std::size_t i = 0; i < all.targets.weights.size(); ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("contextual embeddings: each sentence is translated as with embeddings
 }
 
 // The code of docs/how_to/build_a_model.md; tests/quotes.cmake compares them.
-TEST_CASE("features instead of words")
+TEST_CASE("features replace words")
 {
     const std::size_t B = 2, T = 6, F = 5, V = 9;
     const auto frames = random<float>({B, T, F}, 1);
@@ -135,7 +135,7 @@ void each_encoder(const auto& check)
         init, seq2seq::encoder_parts{{F, E, H}, nn::stacked_factory{2}, projected}));
     check(seq2seq::forward_encoder_factory{}(
         init, seq2seq::encoder_parts{{F, F, H}, nn::gru_factory{}, seq2seq::embedding::as_given_factory{}}));
-    // With gelu: differences across the kink of relu are no derivatives.
+    // With gelu: at the kink of relu, differences are not derivatives.
     const auto layer = [&] {
         auto attention = papers::vaswani2017::make_multi_head<double>(draw, {H, 2});
         return seq2seq::transformer_encoder_layer{std::move(attention), nn::post_norm_factory{}(init, {H}),
@@ -156,9 +156,9 @@ void each_encoder(const auto& check)
 
 }  // namespace
 
-TEST_CASE("features projected by hand and looked up in a table of these rows are encoded alike")
+TEST_CASE("projected features are encoded like words of a table with these rows")
 {
-    // Row b, position t is word b T + t of a table that holds its projection.
+    // Row b, position t is word b T + t of a table that contains its projection.
     const auto from = some_features();
     const auto W = random({F, E}, 2);
     const auto b = random({E}, 3);
@@ -188,7 +188,8 @@ TEST_CASE("features projected by hand and looked up in a table of these rows are
                             make(table).encode(words).values) < 1e-14);
 }
 
-TEST_CASE("what stands in the padding changes no annotation and no gradient; a row alone is encoded as in a batch")
+TEST_CASE(
+    "the contents of the padding change no annotation and no gradient; a row is encoded alike alone and in a batch")
 {
     each_encoder([](auto encoder) {
         const auto clean = some_features();
@@ -218,7 +219,7 @@ TEST_CASE("what stands in the padding changes no annotation and no gradient; a r
     });
 }
 
-TEST_CASE("the gradients of encoders over features, and of the features themselves")
+TEST_CASE("the gradients of encoders over features, and of the features, are correct")
 {
     each_encoder([](auto encoder) {
         const auto from = some_features();
@@ -240,10 +241,10 @@ TEST_CASE("the gradients of encoders over features, and of the features themselv
         ops::dot(encoder.encode(seq2seq::feature_batch{x, real}).whole, support::uneven(shape_of_rank<2>{B, 2 * H})));
     const auto d = on.gradient(x);
     CHECK(d.data[0] != 0);
-    CHECK(d.data[(T + 2) * F] == 0);  // behind the end of row 1
+    CHECK(d.data[(T + 2) * F] == 0);  // after the end of row 1
 }
 
-TEST_CASE("features that do not fit are refused")
+TEST_CASE("mismatched features are rejected")
 {
     random_source draw{3, 0};
     const auto encoder = seq2seq::forward_encoder_factory{}(
@@ -268,7 +269,7 @@ TEST_CASE("features that do not fit are refused")
 
 namespace {
 
-/// Words drawn as strokes: word w is `steps` noisy frames around a direction of its own.
+/// Words as sequences of frames: word w is `steps` noisy frames around its own direction.
 struct strokes {
     seq2seq::feature_batch<array<float, 3>> from;
     std::vector<seq2seq::id_sentence> words;
@@ -300,7 +301,7 @@ strokes draw_strokes(std::size_t rows, std::uint64_t stream)
             for (std::size_t k = 0; k < 3; ++k, ++t)
                 for (std::size_t f = 0; f < frames; ++f)
                     all.from.features(b, t, f) =
-                        (f == w ? 1.0f : 0.0f) + (k == 0 ? 0.5f : 0.0f) +  // a word begins
+                        (f == w ? 1.0f : 0.0f) + (k == 0 ? 0.5f : 0.0f) +  // start of a word
                         0.1f * static_cast<float>(normal(mix(stream + 2), (b * 64 + t) * 8 + f));
         }
         counts.push_back(t);
@@ -312,7 +313,7 @@ strokes draw_strokes(std::size_t rows, std::uint64_t stream)
 
 }  // namespace
 
-TEST_CASE("end to end: frames are read as words, of lengths unknown")
+TEST_CASE("end to end, frames are read as words of unknown lengths")
 {
     using namespace seq2seq;
     auto model =

@@ -15,7 +15,7 @@
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
-// Encoders against loops over one sentence that are written from Bahdanau et al. 2015, appendix A.
+// Encoders against scalar loops over one sentence, written from Bahdanau et al. 2015, appendix A.
 
 using namespace heed;
 using support::random;
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t V = 9, E = 3, H = 4;
 
-/// Four sentences side by side, the longest neither first nor last; the padding is full of words.
+/// Four sentences in a batch, the longest neither first nor last; the padding contains words.
 seq2seq::source_batch sentences()
 {
     seq2seq::source_batch batch{word_ids(5, 4), lengths{2, 5, 1, 3}};
@@ -33,7 +33,7 @@ seq2seq::source_batch sentences()
     return batch;
 }
 
-/// Every parameter differs from every other, the starts and biases included.
+/// All parameters differ, including initial states and biases.
 auto unit(std::size_t input, std::uint64_t stream)
 {
     return nn::gru{random({input, 3 * H}, stream), random({3 * H}, stream + 1), random({H, 2 * H}, stream + 2),
@@ -49,7 +49,7 @@ auto forward_only()
     return seq2seq::forward_encoder{random({V, E}, 1), unit(E, 10), nn::trained_start{random({H}, 30)}};
 }
 
-/// The gates of an nn::gru separately; `below` are further rows of its input matrix.
+/// The gates of an nn::gru separately; `below` contains further rows of its input matrix.
 scalar::gated_unit apart(const auto& cell, const scalar::matrix& below = {})
 {
     scalar::matrix W = scalar::matrix_of(cell.W);
@@ -103,7 +103,7 @@ void check_row(const char* what, const double* row, const scalar::numbers& must)
     }
 }
 
-/// The encoder's results, plain and taped, against the loops.
+/// The results of the encoder, plain and taped, against the loops.
 void check_encoder(const auto& encoder)
 {
     const auto batch = sentences();
@@ -127,7 +127,7 @@ void check_encoder(const auto& encoder)
     check(ad::lift(on, encoder).encode(batch));
 }
 
-/// The outputs of an LSTM layer over one sentence, number by number; words in the order in which they are read.
+/// The outputs of an LSTM layer over one sentence, by a scalar loop; words in reading order.
 std::vector<std::vector<double>> read_by_lstm(const auto& unit, const array<double, 1>& start,
                                               const std::vector<std::vector<double>>& words)
 {
@@ -154,14 +154,14 @@ std::vector<std::vector<double>> read_by_lstm(const auto& unit, const array<doub
 
 }  // namespace
 
-TEST_CASE("bidirectional_encoder: [→h_j; ←h_j] at each word, ←h_1, and [→h_T; ←h_1]")
+TEST_CASE("bidirectional_encoder returns [→h_j; ←h_j] at each word, ←h_1, and [→h_T; ←h_1]")
 {
     check_encoder(bidirectional());
 }
 
-TEST_CASE("forward_encoder: →h_j at each word, and h_T") { check_encoder(forward_only()); }
+TEST_CASE("forward_encoder returns →h_j at each word, and h_T") { check_encoder(forward_only()); }
 
-TEST_CASE("bidirectional_encoder with long short-term memory is its loops, whatever the padding")
+TEST_CASE("bidirectional_encoder with LSTM equals scalar loops for any padding")
 {
     const auto lstm = [](std::uint64_t stream) {
         return nn::lstm{random({E, 4 * H}, stream), random({4 * H}, stream + 1), random({H, 4 * H}, stream + 2)};
@@ -190,7 +190,7 @@ TEST_CASE("bidirectional_encoder with long short-term memory is its loops, whate
     }
 }
 
-TEST_CASE("a deep RNNsearch: each direction of the encoder is a stack of its own, and all of it has the right gradient")
+TEST_CASE("a deep RNNsearch has one stack per encoder direction, and correct gradients")
 {
     using namespace heed::seq2seq;
     const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}},

@@ -21,7 +21,7 @@ using namespace heed::seq2seq;
 using namespace support::searches;
 using support::pointers;
 
-TEST_CASE("an ensemble's probabilities are the mean of its models', arithmetic or geometric")
+TEST_CASE("the probabilities of an ensemble are the arithmetic or geometric mean of its models'")
 {
     const auto batch = make_source(pointers(sources));
     const word_ids begin(1, sources.size(), special_ids{}.begin);
@@ -75,7 +75,7 @@ TEST_CASE("an ensemble searches like one model")
     how.width = 4;
     how.best = 2;
     how.with_weights = true;
-    // Twins agree with each other.
+    // Two copies of a model agree.
     auto twins = together(batch, averaging::arithmetic, first, first);
     const auto of_twins = beam<double>(twins, batch.real, how), of_one = beam<double>(first, batch, how);
     // Different models: forced decoding by the same ensemble agrees with the search.
@@ -108,7 +108,7 @@ TEST_CASE("an ensemble searches like one model")
     for (std::size_t b = 0; b < sources.size(); ++b) CHECK(of_beam[b][0].words == simple[b].words);
 }
 
-TEST_CASE("models that cannot work together are refused")
+TEST_CASE("models that do not fit together are rejected")
 {
     const auto batch = make_source(pointers(sources));
     const auto other = make_translator<double>(1, sizes{12, 13, 6, 5, 4}, attentions::additive_factory{});

@@ -17,7 +17,7 @@ using namespace heed::seq2seq;
 using namespace support::searches;
 using support::pointers;
 
-TEST_CASE("forced decoding: the loss of training, word by word, and its weights")
+TEST_CASE("forced decoding has the loss of training, word by word, and its weights")
 {
     const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
     const auto forced = force<double>(first, batch.source, pointers(targets));
@@ -45,7 +45,7 @@ TEST_CASE("forced decoding: the loss of training, word by word, and its weights"
                          "force: 1 translation of 4 sentences; give one per sentence", error);
 }
 
-TEST_CASE("links: the source word with the greatest weight, and the role of the end words")
+TEST_CASE("a link goes to the source word with the maximum weight; the end word counts as unaligned")
 {
     // Two source words and the end word; three target words and the end word.
     const std::vector<std::vector<double>> weights{{0.6, 0.3, 0.1}, {0.1, 0.4, 0.5}, {0.4, 0.4, 0.2}, {0.9, 0.1, 0.0}};

@@ -13,7 +13,7 @@
 #include <support/approx.hpp>
 #include <support/sentences.hpp>
 
-// The marks, and sentences that are no longer wanted: tests/seq2seq/beam.cpp, where the beam keeps the same promises.
+// Special words and canceled sentences: tests/seq2seq/beam.cpp, where the beam has the same guarantees.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -28,7 +28,7 @@ const sizes small{12, 11, 6, 5, 4};
 
 TEST_CASE("greedy decoding takes the most probable word at every step")
 {
-    // With teacher forcing on its own output, each word's loss must be the least of all words there.
+    // With its own output forced, the loss of each word must be the minimum over all words.
     const auto model = make_translator<double>(8, small, attentions::additive_factory{});
     const auto translated = greedy<double>(model, make_source(pointers({sources[0]})), {.marks = true});
     const id_sentence& words = translated[0].words;
@@ -52,13 +52,13 @@ TEST_CASE("greedy decoding takes the most probable word at every step")
     }
 }
 
-TEST_CASE("a sentence is translated alike alone and in a batch, and its attention is a distribution over its own words")
+TEST_CASE("a sentence is translated alike alone and in a batch, and attends only to its own words")
 {
     const auto model = make_translator<float>(8, small, attentions::per_dimension_factory{});
     const auto together = greedy<float>(model, make_source(pointers(sources)), {.with_weights = true});
     for (std::size_t i = 0; i < sources.size(); ++i) {
         const auto alone = greedy<float>(model, make_source(pointers({sources[i]})), {.with_weights = true});
-        // The two may stop at different maximum lengths; up to there they agree.
+        // The two may stop at different maximum lengths; up to there they are equal.
         const std::size_t words = std::min(alone[0].words.size(), together[i].words.size());
         CHECK(words > 0);
         for (std::size_t j = 0; j < words; ++j) CHECK(alone[0].words[j] == together[i].words[j]);

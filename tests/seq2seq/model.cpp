@@ -45,7 +45,8 @@ ops::expected_words<double> expected()
     return words;
 }
 
-/// −log softmax over `among` of the expected word at step s of row r, (1 − ε) of it, and ε for each word alike.
+/// −log softmax over `among` of the expected word at step s of row r: (1 − ε) of it, and ε spread evenly over all
+/// words.
 double cost(std::size_t s, std::size_t r, double smoothing, const std::vector<std::uint32_t>& among)
 {
     double sum = 0, all = 0, its = 0;
@@ -62,7 +63,7 @@ double cost(std::size_t s, std::size_t r, double smoothing, const std::vector<st
 
 }  // namespace
 
-TEST_CASE("the cross-entropy of the output layer, over all words or a list, in one number and word by word")
+TEST_CASE("the cross-entropy of the output layer, over all words or a list, summed and per word")
 {
     const std::vector<std::uint32_t> all{0, 1, 2, 3, 4, 5}, some{1, 3, 5};
     for (const double smoothing : {0.0, 0.1}) {
@@ -83,7 +84,7 @@ TEST_CASE("the cross-entropy of the output layer, over all words or a list, in o
     }
 }
 
-TEST_CASE("weights of several heads or hops, and of each dimension, become one for each position")
+TEST_CASE("weights of several heads or hops, or per dimension, are reduced to one per position")
 {
     using heed::seq2seq::detail::weights_per_position;
     const auto plain = random({B, 5}, 4);
@@ -101,7 +102,7 @@ TEST_CASE("weights of several heads or hops, and of each dimension, become one f
     }
 }
 
-TEST_CASE("a row that is not there is named")
+TEST_CASE("a missing row is reported")
 {
     heed::seq2seq::detail::require_row("weights", 1, 2);
     CHECK_THROWS_WITH_AS(heed::seq2seq::detail::require_row("weights", 2, 2), "weights: row 2 of 2; rows count from 0",

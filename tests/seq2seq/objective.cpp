@@ -18,7 +18,7 @@
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
-// Losses that ask for attention weights: what they add, and its gradient through a whole system.
+// Losses that read attention weights: their values, and their gradients through a whole system.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -32,7 +32,7 @@ const auto examples = make_training_batch<double>(pointers(sources), pointers(ta
 
 constexpr sizes small{8, 8, 4, 3, 5};
 
-/// Far from uniform weights.
+/// Large weights, so that attention is far from uniform.
 auto sharpened(auto model)
 {
     for_each_parameter(model, [](const std::string&, auto& x) {
@@ -43,7 +43,7 @@ auto sharpened(auto model)
 
 const auto model = sharpened(make_translator<double>(3, small, attentions::additive_factory{}));
 
-/// A loss whose value adds up as the penalty on the weights of forced decoding does, and its gradient.
+/// The value of a loss equals the penalty on the weights of forced decoding, and its gradient is correct.
 void check(const auto& objective, double penalty_of_forced)
 {
     const double alone = model.loss(examples, 0.1).data()[0];
@@ -75,13 +75,13 @@ struct both_directions {
 
 }  // namespace
 
-TEST_CASE("what a model's weights are penalised for is what forced decoding shows")
+TEST_CASE("penalties apply to the weights of forced decoding")
 {
     const auto led = force<double>(model, examples.source, pointers(targets), {.with_weights = true});
     double once = 0, again = 0, backwards = 0, told = 0;
     const std::vector<penalty::links> links{{{0, 0}, {1, 2}}, {{1, 3}}, {}, {{0, 0}, {0, 1}}};
     for (std::size_t b = 0; b < 4; ++b) {
-        const auto& a = led[b].weights;  // the end word's step is the last
+        const auto& a = led[b].weights;  // the last step is that of the end word
         REQUIRE(a.size() == targets[b].size() + 1);
         std::vector<double> seen(sources[b].size() + 1, 0.0);
         double before = 0;
@@ -104,7 +104,7 @@ TEST_CASE("what a model's weights are penalised for is what forced decoding show
           2 * backwards + 0.125 * told);
 }
 
-TEST_CASE("weights per dimension count by their mean; a model of another kind takes objectives, too")
+TEST_CASE("weights per dimension enter by their mean; models of other kinds support objectives as well")
 {
     const auto fine = sharpened(make_translator<double>(3, small, attentions::per_dimension_factory{}));
     const auto seen = fine.follow(examples);
@@ -125,7 +125,7 @@ TEST_CASE("weights per dimension count by their mean; a model of another kind ta
     CHECK(support::all_finite(on.gradient(lifted.decoder.attention.score.W)));
 }
 
-TEST_CASE("bilingual symmetry: two directions share the links of their words, and both learn from it")
+TEST_CASE("bilingual symmetry compares the links of two directions, and trains both")
 {
     auto both = both_directions<std::remove_cvref_t<decltype(model)>>::of(
         model, sharpened(make_translator<double>(4, small, attentions::additive_factory{})));
@@ -148,9 +148,9 @@ TEST_CASE("bilingual symmetry: two directions share the links of their words, an
     CHECK_MESSAGE(result, result.text());
 }
 
-TEST_CASE("the score function's term teaches hard attention: its gradient is the expected cost's")
+TEST_CASE("the score-function term has the gradient of the expected cost of hard attention")
 {
-    // Three positions and one step, so that every draw can be enumerated: here are seeds that draw each position.
+    // Three positions and one step, so that every draw can be enumerated: these seeds draw each position.
     const std::vector<id_sentence> source{{4, 5}}, target{{}};
     const auto batch = make_training_batch<double>(pointers(source), pointers(target));
     const auto hard = sharpened(

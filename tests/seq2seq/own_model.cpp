@@ -25,7 +25,7 @@ using support::pointers;
 
 namespace {
 
-/// One of heed's models seen from outside: only the interface of own_model is used.
+/// One of heed's models wrapped as a custom model: only the interface of own_model is used.
 struct foreign {
     std::unique_ptr<decoding<double>> inside;
 
@@ -36,13 +36,13 @@ struct foreign {
         std::copy(previous.begin(), previous.end(), words.ids.begin());
         inside->step(words);
         const auto logits = inside->logits();
-        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = logits.data[i] + 7;  // any constant
+        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = logits.data[i] + 7;  // an arbitrary constant
     }
     void select(std::span<const std::size_t> rows) { inside->select(rows); }
     void weights(std::size_t row, std::vector<double>& to) const { inside->weights(row, to); }
 };
 
-/// Each word is followed by the next one in the vocabulary, or by the end.
+/// Each word is followed by the next word of the vocabulary, or by the end.
 struct counting {
     std::vector<int> heard = {};
 
@@ -63,7 +63,7 @@ static_assert(!own_model<int, float>);
 
 }  // namespace
 
-TEST_CASE("a user's own model is searched, forced and put into ensembles like heed's")
+TEST_CASE("a custom model is searched, forced and combined in ensembles like heed's")
 {
     const auto batch = make_source(pointers(sources));
     const auto alone = [&batch] { return foreign{decode<double>(first, batch)}; };
@@ -142,12 +142,12 @@ TEST_CASE("a table of words is a model")
     REQUIRE(found[0].size() == 2);
     CHECK(found[0][0].words.empty());
     CHECK(found[0][0].log_probability == support::approx(std::log(0.25F)));
-    // The other hypothesis continues until it is cut off: its end also has 1/4.
+    // The other hypothesis continues until the maximum length: its end also has probability 1/4.
     CHECK(found[0][1].words == std::vector<std::uint32_t>{4, 5});
     CHECK(found[0][1].log_probability == support::approx(std::log(0.75F * 0.75F * 0.25F)));
 }
 
-TEST_CASE("a model without words and wrong rows are refused")
+TEST_CASE("a model without words and wrong rows are rejected")
 {
     counting numbers;
     decoding_by<float, counting> at_work(numbers, 2);

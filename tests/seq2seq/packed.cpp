@@ -38,8 +38,8 @@
 #include <support/searches.hpp>
 #include <support/sentences.hpp>
 
-// Searches with models that are laid out for them, in floats and in 8 bits: RNNsearch, whose decoder is laid out, and
-// the Transformer, whose layers find their matrices.
+// Searches with packed models, in float and in 8 bits: RNNsearch, whose decoder is packed, and the Transformer, whose
+// layers look up their packed matrices.
 
 namespace mine {
 
@@ -61,7 +61,8 @@ struct trace_state {
 template <class Trace>
 trace_state(Trace) -> trace_state<Trace>;
 
-/// A score of a user's own: what was emitted and read so far joins the query, a_t = a_{t-1} / 2 + y_{t-1} P + c_t R.
+/// A custom score: the words written and contexts read so far are added to the query, a_t = a_{t-1} / 2 + y_{t-1} P +
+/// c_t R.
 template <class Base, class Matrix>
 struct with_trace {
     Base base;
@@ -124,7 +125,7 @@ struct indifferent {
     static auto parameters(auto&, auto&&) { return indifferent{}; }
 };
 
-/// A combiner of a user's own: the weighted sum, declared to be linear or not.
+/// A custom combiner: the weighted sum, declared to be linear or not.
 template <bool declared>
 struct own_sum {
     static constexpr heed::combiner_traits traits{.weights = heed::weight_kind::per_position, .linear = declared};
@@ -145,7 +146,7 @@ using support::pointers;
 
 namespace {
 
-/// A row's numbers do not depend on how many hypotheses the other sentences have at the moment.
+/// The numbers of a row do not depend on how many hypotheses the other sentences currently have.
 template <class Model>
 void same_bits_beside_others(const Model& model)
 {
@@ -222,7 +223,7 @@ void packed_is_the_same(const Model& model)
 
 }  // namespace
 
-TEST_CASE("a packed model searches as the model itself, whatever its attention")
+TEST_CASE("a packed model searches like the model itself, with any attention")
 {
     packed_is_the_same(first);   // a history, and a context that is linear in the values
     packed_is_the_same(second);  // weights per dimension, and the previous word in the score
@@ -239,7 +240,7 @@ template <class Score, class Combine = combine::weighted_sum>
 constexpr bool multiplies_values =
     heed::seq2seq::detail::matrix_may_come_first<attention<Score, normalize::temporal, Combine>>;
 
-// A decoder may multiply the values instead of the context, once per source word, unless something else reads the
+// A decoder may multiply the values instead of the context, once per source word, unless another part reads the
 // context.
 static_assert(multiplies_values<heed_additive> && multiplies_values<score::general<matrix>>);
 static_assert(multiplies_values<score::dot> && multiplies_values<score::conv_s2s<matrix, vector>>);
@@ -257,7 +258,7 @@ static_assert(!multiplies_values<score::with_word<mine::with_trace<heed_additive
 static_assert(
     !multiplies_values<score::with_coverage<score::with_recurrence<heed_additive, matrix, unit>, matrix, unit>>);
 
-// It may do so under a user's combiner that declares it, too, and not under one that makes something of the context.
+// Also with a custom combiner that declares to be linear, but not with one that transforms the context.
 static_assert(multiplies_values<heed_additive, mine::own_sum<true>>);
 static_assert(!multiplies_values<heed_additive, mine::own_sum<false>>);
 static_assert(!multiplies_values<heed_additive, combine::attentional<matrix>>);
@@ -273,7 +274,7 @@ static_assert(!score::over::reads_word<score::with_word<heed_additive, matrix>>(
 
 }  // namespace
 
-TEST_CASE("a user's score that reads the context gets the context, packed or not")
+TEST_CASE("a custom score that reads the context gets the context, packed or not")
 {
     packed_is_the_same(lively(8, mine::tracing{}));
 }
@@ -294,7 +295,7 @@ std::vector<float> scores(const packed<float, Model>& model, bool restricted = f
     return {logits.data, logits.data + logits.size()};
 }
 
-/// The root of the mean square of the differences, as a part of that of the numbers.
+/// The root mean square of the differences, relative to that of the numbers.
 double difference(const std::vector<float>& x, const std::vector<float>& y)
 {
     double off = 0, all = 0;
@@ -305,7 +306,7 @@ double difference(const std::vector<float>& x, const std::vector<float>& y)
     return std::sqrt(off / all);
 }
 
-/// `matrices`: how many products there are besides those of a decoder and an output layer that are laid out at once.
+/// `matrices`: the number of products in addition to those of a decoder and an output layer that are packed together.
 template <class Model>
 void check_bytes(Model& model, std::size_t matrices)
 {
@@ -316,7 +317,7 @@ void check_bytes(Model& model, std::size_t matrices)
         const auto x = scores(full, restricted), y = scores(bytes, restricted);
         REQUIRE(x.size() == y.size());
         const double off = difference(x, y);
-        CHECK(off > 1e-6);  // they are no floats
+        CHECK(off > 1e-6);  // 8-bit results differ from those of floats
         CHECK(off < 0.03);
     }
     CHECK(bytes.int8()->laid_out() == matrices);
@@ -334,19 +335,19 @@ void check_bytes(Model& model, std::size_t matrices)
     // end
     CHECK(found.size() == read_in_bytes.size());
     const auto one = greedy<float>(bytes, source);
-    // What a search says of its translation, the led decoding says, too: in 8 bits both compute the same integers.
+    // Forced decoding equals the search: in 8 bits both compute the same integers.
     std::vector<id_sentence> written;
     for (const auto& each : one) written.push_back(each.words);
     const auto again = force<float>(bytes, source, pointers(written));
     for (std::size_t i = 0; i < read_in_bytes.size(); ++i) {
-        if (one[i].words.size() < 2 * (read_in_bytes[i].size() + 1) + 8)  // not cut off
+        if (one[i].words.size() < 2 * (read_in_bytes[i].size() + 1) + 8)  // not truncated
             CHECK(again[i].log_probability() == doctest::Approx(one[i].log_probability).epsilon(1e-4));
     }
 }
 
 }  // namespace
 
-TEST_CASE("a packed model finds what the model finds, with its own products: LSTM, maxout and softmax(W z + c)")
+TEST_CASE("a packed model finds the same translations with its own products: LSTM, maxout and softmax(W z + c)")
 {
     const auto examples = make_training_batch<double>(pointers(read_in_bytes), pointers(written_in_bytes));
     constexpr sizes n{9, 8, 4, 3, 5};
@@ -365,7 +366,7 @@ TEST_CASE("a packed model finds what the model finds, with its own products: LST
             }
         }
     };
-    // Six hypotheses per sentence: the context's matrices move to the values where the attention allows it.
+    // Six hypotheses per sentence: the context's matrices are applied to the values if the attention allows it.
     const beam_options how{.width = 6, .best = 4};
     const auto linear = parts{}.with_cells(nn::lstm_factory{}).with_readout(output::linear_factory{});
     check(make_translator<double>(3, n, attentions::additive_factory{}, nullptr, nn::lstm_factory{}), how);
@@ -373,7 +374,7 @@ TEST_CASE("a packed model finds what the model finds, with its own products: LST
     check(make_translator<double>(3, n, attentions::additive_factory{}, linear.with_cells(nn::gru_factory{})), how);
 }
 
-TEST_CASE("a model is packed to the same bits inside batch_invariant and outside")
+TEST_CASE("a model is packed to the same bits inside and outside batch_invariant")
 {
     const auto model = make_translator<float>(3, sizes{9, 301, 70, 30, 5}, attentions::additive_factory{});
     const packed<float, decltype(model)> outside(model);
@@ -382,13 +383,13 @@ TEST_CASE("a model is packed to the same bits inside batch_invariant and outside
     CHECK(inside.decoder().words == outside.decoder().words);
 }
 
-TEST_CASE("RNNsearch in 8 bits")
+TEST_CASE("RNNsearch in 8 bits is close to floats")
 {
     auto model = make_translator<float>(3, sizes{9, 10, 16, 24, 20}, attentions::additive_factory{});
     check_bytes(model, 9);  // W, U and U_h of both directions, W and U of the score, W_s
 }
 
-TEST_CASE("the Transformer in 8 bits")
+TEST_CASE("the Transformer in 8 bits is close to floats")
 {
     papers::vaswani2017::translator_sizes n;
     n.source_vocabulary = n.target_vocabulary = 10;
@@ -402,12 +403,12 @@ TEST_CASE("the Transformer in 8 bits")
 
 namespace {
 
-/// The same number; NaN is NaN.
+/// Equal numbers; NaN equals NaN.
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole", T, float, double)
+TEST_CASE_TEMPLATE("the tiled output layer returns the same as the whole", T, float, double)
 {
     auto draw = [drawn = std::uint64_t{0}]() mutable { return static_cast<T>(uniform(4, drawn++) * 2 - 1); };
     for (const std::size_t V : {1u, 5u, 63u, 64u, 65u, 200u, 1000u}) {
@@ -418,7 +419,7 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
                 for (T& each : *x) each = draw();
             }
             if (V > 64) {
-                for (std::size_t k = 0; k < K; ++k) W[k * V + 64] = 100 * t[k];  // far above the values before
+                for (std::size_t k = 0; k < K; ++k) W[k * V + 64] = 100 * t[k];  // much larger than the values before
                 b[30] = -std::numeric_limits<T>::infinity();
             }
             blas::gemm(blas::op::plain, blas::op::plain, R, V, K, t.data(), W.data(), T(0), logits.data());
@@ -465,7 +466,7 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
     for (const T each : log_p) CHECK(!(each > -std::numeric_limits<T>::infinity()));
 }
 
-TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, many by rows", T, float, double)
+TEST_CASE_TEMPLATE("the output layer is split among threads: few rows by columns, many by rows", T, float, double)
 {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     auto draw = [drawn = std::uint64_t{0}]() mutable { return static_cast<T>(uniform(5, drawn++) * 2 - 1); };
@@ -473,7 +474,7 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
     std::vector<T> W(K * V), b(V);
     for (T& each : W) each = draw();
     for (T& each : b) each = draw();
-    for (const std::size_t v : {7u, 8u, 1500u, 2999u}) {  // equal ones, in parts of different threads
+    for (const std::size_t v : {7u, 8u, 1500u, 2999u}) {  // ties, in parts of different threads
         for (std::size_t k = 0; k < K; ++k) W[k * V + v] = W[k * V + 7];
         b[v] = 50;
     }
@@ -507,7 +508,7 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
             for (std::size_t i = 0; i < R * most; ++i) CHECK(same_number(log_p[i], expected[i]));
             for (std::size_t r = 0; r < R; ++r) CHECK(same_number(log_p_also[r], expected_also[r]));
             const std::size_t stride = support::exhaustive() ? 1 : 1 + R / 7;
-            for (std::size_t r = 0; r < R; r += stride) {  // alone, with as many threads: the same bits
+            for (std::size_t r = 0; r < R; r += stride) {  // alone, with the same number of threads: the same bits
                 set_threads(count);
                 kernels::output_top_k<T>(1, t.data() + r * K, packed_W.weights, packed_W.bias.data(),
                                          {most, also.data() + r, words.data(), log_p.data(), log_p_also.data()});

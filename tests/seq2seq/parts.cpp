@@ -20,8 +20,8 @@
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
-// The decoder's policies and stacked cells, each against loops over one sentence: a gate, an initial state, an order of
-// concatenation or a state that asks at the wrong moment changes every probability.
+// The decoder's policies and stacked cells, each against scalar loops over one sentence: a wrong gate, initial state,
+// concatenation order or query state changes every probability.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -37,7 +37,7 @@ const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};
 const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
 
-/// Parameters that all differ, the biases included.
+/// All parameters differ, including biases.
 auto gru_from(std::size_t input, std::uint64_t stream)
 {
     return nn::gru{random({input, 3 * H}, stream), random({3 * H}, stream + 1), random({H, 2 * H}, stream + 2),
@@ -48,7 +48,7 @@ auto lstm_from(std::size_t input, std::uint64_t stream)
     return nn::lstm{random({input, 4 * H}, stream), random({4 * H}, stream + 1), random({H, 4 * H}, stream + 2)};
 }
 
-/// The state of a cell as loops know it: h of a GRU; h and c of an LSTM.
+/// The state of a cell in the loops: h of a GRU; h and c of an LSTM.
 using state = std::vector<scalar::numbers>;
 
 scalar::matrix below(scalar::matrix rows, const scalar::matrix& more)
@@ -57,7 +57,7 @@ scalar::matrix below(scalar::matrix rows, const scalar::matrix& more)
     return rows;
 }
 
-/// One step of a cell; `more` are further rows of its input matrix.
+/// One step of a cell; `more` contains further rows of its input matrix.
 template <class Matrix, class Vector>
 state step(const nn::gru<Matrix, Vector>& cell, const scalar::matrix& more, const scalar::numbers& x, const state& s)
 {
@@ -108,8 +108,8 @@ scalar::numbers row_of(const array<double, 2>& x, std::size_t b)
     return {x.data() + b * x.shape()[1], x.data() + (b + 1) * x.shape()[1]};
 }
 
-/// −log p of the words of target b, one after the other. `ask(y, fed, before, attend)` returns the next state and the
-/// context; `readout(s, y, c)` what the last layer reads.
+/// −log p of the words of target b, in order. `ask(y, fed, before, attend)` returns the next state and the context;
+/// `readout(s, y, c)` the input of the last layer.
 scalar::numbers costs(const auto& decoder, const auto& source, std::size_t b, state s, const auto& ask,
                       const auto& readout, const scalar::matrix& W_o, const scalar::numbers& bias)
 {
@@ -138,7 +138,7 @@ scalar::numbers costs(const auto& decoder, const auto& source, std::size_t b, st
     return all;
 }
 
-/// The loss of each word alone, plain and taped, and the words' step-by-step scores, against the loops.
+/// The loss of each word, plain and taped, and the step-by-step scores, against the loops.
 void check(const auto& decoder, const auto& source, const auto& first, const auto& ask, const auto& readout)
 {
     const auto last = decoder.output();
@@ -200,7 +200,7 @@ scalar::numbers layer_of(std::size_t b)
 
 }  // namespace
 
-TEST_CASE("the previous state asks; the output layer reads the state: Choi et al. 2018")
+TEST_CASE("the query is the previous state; the output layer reads the state: Choi et al. 2018")
 {
     const decoder d{attention_over(2 * H),
                     random({V, E}, 40),
@@ -216,7 +216,7 @@ TEST_CASE("the previous state asks; the output layer reads the state: Choi et al
     check(d, source_side, first, ask, [](const auto& s, const auto&, const auto&) { return s; });
 }
 
-TEST_CASE("an intermediate state asks, and a second unit reads the context: Sankaran et al. 2016, eq. 1 to 3")
+TEST_CASE("the query is an intermediate state, and a second unit reads the context: Sankaran et al. 2016, eq. 1 to 3")
 {
     const decoder d{attention_over(2 * H),
                     random({V, E}, 40),
@@ -240,7 +240,8 @@ TEST_CASE("an intermediate state asks, and a second unit reads the context: Sank
     check(d, source_side, first, ask, readout);
 }
 
-TEST_CASE("the current state asks, the attentional vector is read and fed: Luong et al. 2015, eq. 5 and 6, §3.3")
+TEST_CASE(
+    "the query is the current state, and the attentional vector is fed back: Luong et al. 2015, eq. 5 and 6, §3.3")
 {
     const auto current = [](const auto& d, const scalar::matrix& more) {
         return [&d, more](const auto& y, const auto& input_feeding, const state& s, const auto& attend) {
@@ -264,12 +265,12 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
         const auto first = [](std::size_t b) { return state{layer_of(b)}; };
         check(d, source_side, first, current(d, {}), readout_of(d.readout.W_c));
     }
-    SUBCASE("with it; two layers, which continue from the encoder's last states")
+    SUBCASE("with input feeding; two layers start from the encoder's last states")
     {
-        // The encoder's layers run over the whole sentence one after the other, the decoder's step by step.
+        // The encoder runs layer by layer over the whole sentence, the decoder step by step.
         nn::shortcut between = nn::shortcut::none;
-        SUBCASE("and no shortcut") {}
-        SUBCASE("and a shortcut, after reading backwards") { between = nn::shortcut::residual; }
+        SUBCASE("without a shortcut") {}
+        SUBCASE("with a shortcut, after reading backward") { between = nn::shortcut::residual; }
         const direction reads = between == nn::shortcut::none ? direction::forward : direction::backward;
         const nn::stacked encoded_source{std::vector{lstm_from(E, 80), lstm_from(H, 84)}, between};
         const forward_encoder encoder{random({V, E}, 1), encoded_source, nn::trained_start{random({H}, 30)}, reads};
@@ -307,7 +308,7 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
     }
 }
 
-TEST_CASE("the next step reads the readout as dropout has left it for the output layer")
+TEST_CASE("the next step reads the readout with the dropout that the output layer sees")
 {
     const decoder d{
         fixed_context{},
@@ -339,7 +340,7 @@ TEST_CASE("the next step reads the readout as dropout has left it for the output
     CHECK(mine.next_stream() == theirs.next_stream());
 }
 
-TEST_CASE("the policies' parameters are named among the decoder's own, in the order of the files")
+TEST_CASE("the policies' parameters have names in the decoder, in the order of the files")
 {
     random_source random{1, 0};
     const auto names_of = [](const auto& model) {
@@ -386,7 +387,7 @@ learned_start(Vector) -> learned_start<Vector>;
 
 }  // namespace mine
 
-TEST_CASE("a system with a part of its own")
+TEST_CASE("a system accepts a custom part")
 {
     const std::size_t words = 9;
 
@@ -406,7 +407,7 @@ TEST_CASE("a system with a part of its own")
     CHECK(model.loss(make_training_batch<float>(pointers(sources), pointers(targets)))() > 0);
 }
 
-TEST_CASE("a function makes any part, and then the model is the same, bit for bit")
+TEST_CASE("a function can make any part, and the model is the same, bit for bit")
 {
     const sizes n{8, 9, E, H, A};
     const auto check = [&](const auto& ready, const auto& own) {
@@ -434,7 +435,7 @@ TEST_CASE("a function makes any part, and then the model is the same, bit for bi
     check(parts{}.with_readout(output::linear_factory{}), parts{}.with_readout([](auto& init, const auto& k) {
         return output::linear{init.glorot(k.hidden, k.vocabulary), init.zeros(k.vocabulary)};
     }));
-    // Annotations are as large as sizes::width() says unless its factory has `width`.
+    // Annotations have the width of sizes::width() unless their factory has `width`.
     check(parts{}, parts{}.with_encoder([](auto& init, const auto& k) {
         CHECK(k.annotation == 2 * H);
         return bidirectional_encoder{k.embed(init), k.cell(init), k.cell(init), nn::trained_start{init.zeros(k.hidden)},
@@ -453,7 +454,7 @@ TEST_CASE("maxout")
     CHECK(support::contains(support::message_of<shape_error>([] { ops::maxout(random({2, 3}, 1)); }), "must be even"));
 }
 
-TEST_CASE("maxout: the greater of each pair of neighbors")
+TEST_CASE("maxout is the maximum of each pair of neighbors")
 {
     const auto check = [](const auto& x) {
         ad::tape<double> on;

@@ -351,7 +351,7 @@ TEST_CASE("what does not fit is told, and changes nothing")
     narrow.W_Q = matrix(D, 2);
     CHECK(
         support::contains(said(values(), narrow, "heads"), "queries, contexts and all heads together have one width"));
-    // Doubles do not fit into floats.
+    // Doubles cannot be stored as floats.
     nn::layer_norm floats{nn::zeros<float>(D), nn::zeros<float>(D)};
     CHECK(said(values(), floats, "stack.norm") ==
           "torch: tensor \"stack.norm.weight\" is F64 [4] in the file, but the module needs F32 [4]");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether heed and PyTorch load each other's weights and then compute the same: the test seq2seq.torch.torch runs this.
+"""Whether heed and PyTorch load each other's weights and then give the same results: the test seq2seq.torch.torch runs this.
 
     python3 torch.py build/dev/tests/seq2seq_torch
 
@@ -69,7 +69,7 @@ class Tagger(nn.Module):
 
 
 def cases():
-    """Name, module, inputs, and how it is called."""
+    """Name, module, inputs, and a function that calls the module."""
     D, n, F, B, T, S = 4, 2, 5, 2, 4, 3
     draw = functools.partial(torch.randn, dtype=torch.float64)
     steps, x, y = draw(T, B, 3), draw(B, T, D), draw(B, S, D)
@@ -107,13 +107,13 @@ def computed():
     for name, module, inputs, call in cases():
         module = module.double()
         with torch.no_grad():
-            for parameter in module.parameters():  # none of which is 0 or 1, as some are at first
+            for parameter in module.parameters():  # avoids the initial values 0 and 1
                 parameter.copy_(0.5 * torch.randn_like(parameter) + (parameter == 1))
         inputs = [x.clone().requires_grad_() for x in inputs]
         result = call(module, *inputs)
         real = torch.ones_like(result)
         if name.startswith("encoder") or name == "stack":
-            real[1, 2:] = 0  # what lies in the padding is nobody's business
+            real[1, 2:] = 0  # the padding does not matter
         factors = torch.randn_like(result) * real
         (result * factors).sum().backward()
         tensors.update({f"{name}.{key}": x for key, x in module.state_dict().items()})
@@ -137,7 +137,7 @@ def check(program):
         save(folder / "values.safetensors", values)
         subprocess.run([program], check=True, env=dict(os.environ, HEED_TORCH_VALUES=str(folder / "values.safetensors"),
                                                        HEED_TORCH_BACK=name))
-        # The weights as they were: all that PyTorch has twice, heed has summed.
+        # The original weights: heed has summed the biases that PyTorch stores twice.
         back = load(folder / "same.safetensors")
         tagger = Tagger().double().eval()
         tagger.load_state_dict(back, strict=True)

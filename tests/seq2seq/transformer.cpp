@@ -30,7 +30,7 @@ using support::random;
 
 namespace {
 
-// Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
+// Different lengths, a repeated word, and a sentence without words: attention can read only its end.
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};
 const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 
@@ -42,7 +42,7 @@ auto translator(Parts... parts)
     return papers::vaswani2017::translator<double>(3, small, parts...);
 }
 
-/// The same with rotary positions in the decoder's attention to its own words.
+/// Adds rotary positions to the decoder's self-attention.
 auto turned(const auto& model)
 {
     const auto layer_of = [](const auto& layer) {
@@ -59,7 +59,7 @@ auto turned(const auto& model)
 
 void check_gradient(auto model)
 {
-    // Where all is 0, as new biases are, relu has a corner.
+    // At 0, where new biases are, relu has a kink.
     std::uint64_t stream = 100;
     for_each_parameter(model, [&](const std::string&, auto& x) {
         const auto to = view_of(x);
@@ -72,7 +72,7 @@ void check_gradient(auto model)
     CHECK(result.entries == parameter_count(model));
 }
 
-// The paper's equations for one sentence, number by number.
+// The paper's equations for one sentence, by scalar loops.
 
 namespace scalar = support::scalar;
 using scalar::matrix;
@@ -225,7 +225,7 @@ numbers log_probabilities(const auto& model, id_sentence source, const id_senten
 
 }  // namespace
 
-TEST_CASE("every word's probability is that of the paper's equations")
+TEST_CASE("the probability of every word equals the paper's equations")
 {
     const auto check = [](auto model) {
         std::uint64_t stream = 200;
@@ -250,14 +250,14 @@ TEST_CASE("every word's probability is that of the paper's equations")
                      nn::gated_feed_forward_factory{}));
 }
 
-TEST_CASE("every parameter has the gradient of finite differences")
+TEST_CASE("every parameter's gradient equals finite differences")
 {
     check_gradient(translator());
     check_gradient(translator(separate_tables_factory{}, nn::learned_positions_factory{}, nn::pre_norm_factory{},
                               nn::feed_forward_factory{ops::gelu}));
 }
 
-TEST_CASE("neither padding nor its embedding changes anything")
+TEST_CASE("neither the padding nor its embedding changes a result")
 {
     auto model = translator(separate_tables_factory{});
     const double alone =
@@ -275,7 +275,7 @@ TEST_CASE("neither padding nor its embedding changes anything")
     for (std::size_t i = 0; i < d.size(); ++i) CHECK(std::isfinite(d.data[i]));
 }
 
-TEST_CASE("objectives get the weights of the layer that aligns, and their gradients are those of finite differences")
+TEST_CASE("objectives get the weights of the alignment layer, and their gradients equal finite differences")
 {
     auto model = translator();
     const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
@@ -295,7 +295,7 @@ TEST_CASE("objectives get the weights of the layer that aligns, and their gradie
     CHECK_MESSAGE(result, result.text());
 }
 
-TEST_CASE("step by step is all at once")
+TEST_CASE("step by step equals all steps at once")
 {
     const auto check = [](const auto& model) {
         const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
@@ -307,7 +307,7 @@ TEST_CASE("step by step is all at once")
         const auto several = beam<double>(model, examples.source, {.width = 5});
         std::vector<id_sentence> best;
         for (std::size_t b = 0; b < 4; ++b) best.push_back(several[b].front().words);
-        // A hypothesis that lost a key on the way would have another probability than the one it is led through.
+        // If a hypothesis lost a key, its probability would differ from that of forced decoding.
         const auto again = force<double>(model, examples.source, pointers(best));
         for (std::size_t b = 0; b < 4; ++b) {
             CHECK(again[b].log_probability() == support::approx(several[b].front().log_probability));
@@ -318,10 +318,10 @@ TEST_CASE("step by step is all at once")
     check(translator());
     check(translator(tied_tables_factory{}, nn::learned_positions_factory{}, nn::pre_norm_factory{},
                      nn::feed_forward_factory{ops::gelu}));
-    check(turned(translator()));  // a word's number matters to its scores
+    check(turned(translator()));  // the position of a word affects its scores
 }
 
-TEST_CASE("the shared table needs one vocabulary, learned positions a table that is long enough")
+TEST_CASE("a shared table needs one vocabulary, and learned positions need a table that is long enough")
 {
     auto other = small;
     other.source_vocabulary = 9;

@@ -68,7 +68,7 @@ TEST_CASE("the contents of the padding change no loss and no gradient, bit for b
     }
     const auto after = gradients(model, batch);
     double magnitude = 0;
-    // The embedding rows of the words in the padding may only get zeros, which == checks.
+    // The embedding rows of the padding words may get only zeros, which == checks.
     CHECK(before.size() == after.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
         magnitude += std::abs(static_cast<double>(before[i]));
@@ -77,7 +77,7 @@ TEST_CASE("the contents of the padding change no loss and no gradient, bit for b
     CHECK(magnitude > 0.1);
 }
 
-TEST_CASE("the loss on the tape is the loss without one")
+TEST_CASE("the loss on the tape equals the loss without a tape")
 {
     const auto model = make_translator<double>(2, small, attentions::additive_with_word_factory{});
     const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
@@ -116,7 +116,7 @@ TEST_CASE("training: the loss falls, two runs agree bit for bit, and memory does
     CHECK(same_bits(run(2), run(2)));
 }
 
-TEST_CASE("wrong input is refused with names and numbers")
+TEST_CASE("invalid input is rejected with names and numbers")
 {
     const auto model = make_translator<float>(1, small, attentions::additive_factory{});
     auto batch = make_training_batch<float>(pointers({{4, 99}}), pointers({{4}}));

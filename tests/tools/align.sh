@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Alignments by forced decoding, of words and of words in pieces; pages for the browser.
+# Alignments by forced decoding, of words and of subwords; pages for the browser.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 400 1 train
@@ -11,7 +11,7 @@ train --epochs 6 --learning-rate 0.02 || fail "training"
 pairs=(--source valid.a --target valid.b --threads 1)
 align() { "$translate" align --model model.safetensors "${pairs[@]}" "$@" 2>log; }
 
-# in_order FILE: each target word of a pair at most once, from the first to the last, within both sentences.
+# in_order FILE: each target word of a pair occurs at most once, in increasing order, within both sentences.
 in_order()
 {
     paste -d '|' "$1" valid.a valid.b | awk -F '|' '{
@@ -30,18 +30,19 @@ align >links || fail "aligning"
 (($(wc -l <links) == 30)) || fail "30 pairs, $(wc -l <links) lines"
 in_order links || fail "no links: $(head -n 5 links)"
 align --output written >output || fail "--output"
-[[ ! -s output ]] || fail "written to two places"
+[[ ! -s output ]] || fail "output was written to two places"
 cmp written links || fail "a file and standard output differ"
 align --batch 1 | cmp - links || fail "the size of a batch changes links"
-align --model model.safetensors | cmp - links || fail "a model with itself is another"
-# Links every target word; existing links stay as they are.
+align --model model.safetensors | cmp - links || fail "an ensemble of one model twice changes links"
+# Links every target word; existing links are unchanged.
 align --link-all >all || fail "--link-all"
 in_order all || fail "no links: $(head -n 5 all)"
-[[ $(wc -w <all) == $(wc -w <valid.b) ]] || fail "--link-all does not link all"
+[[ $(wc -w <all) == $(wc -w <valid.b) ]] || fail "--link-all does not link every word"
 paste -d '|' links all | awk -F '|' '{ n = split($1, some, " "); for (k = 1; k <= n; ++k) if (!index(" " $2 " ", " " some[k] " ")) exit 1 }' ||
     fail "--link-all changes links"
 
-# weights_fit FILE LINKS: as many lines and numbers as words, each line's sum is 1, and links are where they are greatest.
+# weights_fit FILE LINKS: the numbers of lines and columns match the words, each line's sum is 1, and links are at the
+# maxima.
 weights_fit()
 {
     paste -d '|' valid.a valid.b "$2" | awk -v weights="$1" -F '|' '{
@@ -62,21 +63,21 @@ weights_fit()
         END { if ((getline text < weights) == 1) exit 1 }'
 }
 align --weights weights >output || fail "--weights"
-weights_fit weights links || fail "weights that do not fit: $(head -n 5 weights)"
+weights_fit weights links || fail "weights do not match the links: $(head -n 5 weights)"
 
-# A picture, with links by hand marked.
+# A picture in which gold links are marked.
 sed 's/.*/0-0/' valid.a >by_hand
 align --picture picture.svg --gold by_hand --pictures 2 >output || fail "--picture"
-[[ $(grep -c '<svg' picture.svg) -ge 1 && $(grep -o 'class="gold"' picture.svg | wc -l) -ge 2 ]] || fail "no links by hand in the picture"
-! grep -q 'class="gold"' <(align --picture picture.svg >output && cat picture.svg) || fail "links by hand that nobody gave"
+[[ $(grep -c '<svg' picture.svg) -ge 1 && $(grep -o 'class="gold"' picture.svg | wc -l) -ge 2 ]] || fail "gold links are missing in the picture"
+! grep -q 'class="gold"' <(align --picture picture.svg >output && cat picture.svg) || fail "the picture has gold links although none were given"
 head -n 1 by_hand >short
-! align --picture picture.svg --gold short >output 2>log || fail "too few lines of links by hand"
-grep -q 'give the links of each pair' log || fail "it does not say what would be right: $(cat log)"
-! align --gold by_hand >output 2>log || fail "--gold without a picture"
+! align --picture picture.svg --gold short >output 2>log || fail "too few lines of gold links were accepted"
+grep -q 'give the links of each pair' log || fail "the message does not explain the fix: $(cat log)"
+! align --gold by_hand >output 2>log || fail "--gold without a picture was accepted"
 
-# Pieces: all words are split into characters, but links are still between words. A model that knows nothing of words,
-# since its text was split before, is the same model: its weights of a source word's pieces add up to that word's
-# weight, and are averaged over a target word's pieces. Also read backwards.
+# Subwords: all words are split into characters, but links are still between words. A model trained on text that was
+# split beforehand knows nothing of words, but is the same model: its weights of a source word's subwords add up to that
+# word's weight, and are averaged over the subwords of a target word. Also with reversed sources.
 printf '#version: 0.2\n' >codes
 sentences 60 3 few
 for file in {few,valid}.{a,b}; do "$translate" bpe apply --codes codes --input "$file" --output "split.$file" || fail "splitting"; done
@@ -86,9 +87,9 @@ for more in '' '--system luong --reverse-source'; do
         train --model pieces.safetensors --source few.a --target few.b --bpe-codes codes --epochs 1 $more || fail "training on characters"
         train --model split.safetensors --source split.few.a --target split.few.b --epochs 1 $more || fail "training on split text"
     }
-    "$translate" align --model pieces.safetensors "${pairs[@]}" --weights weights >output 2>log || fail "pieces"
-    in_order output || fail "links of pieces: $(head -n 5 output)"
-    weights_fit weights output || fail "weights of pieces: $(head -n 5 weights)"
+    "$translate" align --model pieces.safetensors "${pairs[@]}" --weights weights >output 2>log || fail "aligning subwords"
+    in_order output || fail "links of subwords: $(head -n 5 output)"
+    weights_fit weights output || fail "weights of subwords: $(head -n 5 weights)"
     "$translate" align --model split.safetensors --source split.valid.a --target split.valid.b --weights split >output 2>log ||
         fail "split text"
     paste -d '|' split.valid.a split.valid.b | awk -F '|' '{
@@ -115,11 +116,12 @@ for more in '' '--system luong --reverse-source'; do
             }
             getline text < "split"
             getline text < "weights"
-        }' || fail "weights of words are not those of their pieces $more"
+        }' || fail "weights of words do not match those of their subwords $more"
     rm {pieces,split}.safetensors.checkpoint
 done
 
-# Read backwards, positions are still those of the text: target word j looks at its window, words j - 1 to j + 1.
+# With a reversed source, positions are still those of the text: target word j attends to its window, words j - 1 to j +
+# 1.
 paste -d ' ' train.a train.a train.a train.a | awk 'NF >= 8' >long.a
 paste -d ' ' train.b train.b train.b train.b | awk 'NF >= 8' >long.b
 for attention in dot general; do
@@ -129,11 +131,11 @@ for attention in dot general; do
         fail "local attention"
     awk '$0 == "" { j = 0; next }
         { ++j; for (i = 1; i <= NF; ++i) if (i < j - 1 || i > j + 1 ? $i != 0 : 0) exit 1 }
-        j == 1 && $1 + $2 < 0.999 { exit 1 }' weights || fail "local-m-$attention looks elsewhere: $(head -n 3 weights)"
+        j == 1 && $1 + $2 < 0.999 { exit 1 }' weights || fail "local-m-$attention attends outside its window: $(head -n 3 weights)"
     rm local.safetensors*
 done
 
-# Unknown words are replaced by those of the window, too.
+# Unknown words are also replaced by words of the window.
 for ((i = 0; i < 40; ++i)); do echo 'a b c d e f g h' >&3 && echo "$i.1 $i.2 $i.3 $i.4 $i.5 $i.6 $i.7 $i.8" >&4; done 3>rare.a 4>rare.b
 printf 'a b c d e f g h\nx x\nx x\n' >common.a
 printf 'known known\nknown known\nknown known\n' >common.b
@@ -144,10 +146,10 @@ echo 'a b c d e f g h' | "$translate" run --model rare.safetensors --replace-unk
     --page page.html --alignments picture.svg >output 2>log || fail "replacing"
 awk 'NF < 3 { exit 1 }
     { for (j = 1; j <= NF; ++j) { i = index("abcdefgh", $j); if ($j != "known" && (i < j - 1 || i > j + 1)) exit 1 } }' output ||
-    fail "unknown words are replaced by others: $(cat output)"
+    fail "unknown words are replaced by wrong words: $(cat output)"
 rm rare.safetensors*
 
-# Empty lines, as `run` reads and writes them: no links, no weights, and the other lines are unaffected.
+# Empty lines, as `run` reads and writes them: no links, no weights, and no effect on the other lines.
 printf 'one two\n\nthree one\n\nthree\n' >gap.a
 printf 'zwei eins\neins\n\n\ndrei\n' >gap.b
 gaps=(--model model.safetensors --source gap.a --target gap.b --threads 1)
@@ -161,9 +163,9 @@ sed -n '1p;5p' output >some
 hypothesis=$("$translate" run --model model.safetensors --beam 1 --input gap.a 2>log | wc -w)
 grep -q "hyp_len=$hypothesis, ref_len=4)" scores || fail "not $hypothesis and 4 words: $(cat scores)"
 "$translate" run --model model.safetensors --input gap.a >gap.b 2>log || fail "translating empty lines"
-"$translate" align "${gaps[@]}" >output 2>log || fail "what run writes cannot be aligned"
+"$translate" align "${gaps[@]}" >output 2>log || fail "the output of run cannot be aligned"
 
-# Stopped in the middle: nothing is written, existing files stay.
+# Interrupted: no output is written, existing files stay.
 for side in a b; do
     for ((i = 0; i < 300; ++i)); do cat train.$side; done >many.$side
 done
@@ -177,12 +179,12 @@ for ending in 'align --target many.b' 'page --sentences 120000'; do
     kill -TERM $process 2>/dev/null || true
     status=0
     wait $process || status=$?
-    ((status == 143)) || fail "$ending: stopped, it ended with $status"
-    [[ $(cat kept) == before ]] || fail "$ending: stopped, it wrote"
+    ((status == 143)) || fail "$ending: exit code $status after SIGTERM"
+    [[ $(cat kept) == before ]] || fail "$ending: output was written after SIGTERM"
     no_temporaries
 done
 
-# Options that make no sense.
+# Invalid options.
 command=("$translate" align --model model.safetensors)
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
 head -n 9 valid.b >short
@@ -199,6 +201,6 @@ refused 'model.safetensors: would overwrite' "${command[@]}" "${pairs[@]}" --wei
 refused 'x: --output and --weights are one file' "${command[@]}" "${pairs[@]}" --output x --weights ./x
 refused 'standard output' bash -c '"$@" >/dev/full' - "${command[@]}" "${pairs[@]}"
 refused 'x: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "${command[@]}" "${pairs[@]}" --weights x --output links
-[[ ! -e x ]] || fail "something was written"
+[[ ! -e x ]] || fail "a rejected command wrote a file"
 misused '--target is required' align --model model.safetensors --source valid.a
 no_temporaries

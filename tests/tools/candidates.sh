@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Training with candidates: `translate train --candidates`, with a dictionary that is learned or given.
+# Training with candidates: `translate train --candidates`, with a learned or given dictionary.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 120 1 train
 sentences 10 2 valid
-# Rare words, with one translation each: few of them are in a batch.
+# Rare words with one translation each: few occur in a batch.
 for side in a b; do
     for ((i = 0; i < 60; ++i)); do echo "rare$side$i rare$side$i one$side"; done >>train.$side
 done
@@ -15,7 +15,7 @@ how=(--epochs 3 --learning-rate 0.03)
 losses() { awk -F, 'NR > 1 { print $4 }' "$1"; }
 # validation FILE
 validation() { awk -F, 'NR > 1 { print $6 }' "$1"; }
-# near FILE FILE: the same numbers up to rounding.
+# near FILE FILE: the numbers are equal up to rounding.
 near()
 {
     paste "$1" "$2" | awk 'function abs(x) { return x < 0 ? -x : x }
@@ -23,12 +23,12 @@ near()
 }
 
 train "${how[@]}" --log all.csv || fail "training among all words"
-grep -q 'candidates' log && fail "candidates, though none were wanted"
+grep -q 'candidates' log && fail "candidates although none were requested"
 mv model.safetensors all.safetensors
 losses all.csv >all
 validation all.csv >all.valid
 
-# Few: a choice among fewer words, so that the loss is smaller at first, and it falls.
+# Few candidates: a choice among fewer words, so that the loss is smaller at first, and decreases.
 rm model.safetensors.checkpoint
 train "${how[@]}" --log few.csv --candidates 5:2 || fail "--candidates 5:2"
 grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* knows 64 of 64$' log || fail "$(cat log)"
@@ -36,36 +36,36 @@ size=$(grep -c . <(metadata vocabulary.target model.safetensors | sed 's/\\n/\n/
 count=$(sed -n 's/^epoch  1 .* \([0-9]*\) candidates per batch .*/\1/p' log)
 ((count > 5 && count < size / 2)) || fail "$count candidates of $size words"
 losses few.csv >few
-paste all few | awk 'NR == 1 && $2 > 0.8 * $1 { exit 1 }' || fail "no choice among fewer: $(paste all few)"
-awk 'NR > 1 && $1 >= last { exit 1 } { last = $1 }' few || fail "the loss does not go down: $(cat few)"
-# Validation is over all words, and so is a search: the file holds an ordinary model.
+paste all few | awk 'NR == 1 && $2 > 0.8 * $1 { exit 1 }' || fail "the loss is not that of fewer words: $(paste all few)"
+awk 'NR > 1 && $1 >= last { exit 1 } { last = $1 }' few || fail "the loss does not decrease: $(cat few)"
+# Validation and search use all words: the file contains an ordinary model.
 validation few.csv >few.valid
 cat all.valid few.valid | awk '$1 <= 0 { exit 1 }' || fail "validation"
 "$translate" score --model model.safetensors --source valid.a --target valid.b --threads 1 >scores 2>/dev/null || fail "scoring"
 best=$(sed -n 's/^best .* after epoch \([0-9]*\) of.*/\1/p' log)
 paste -d ' ' <(sed -n 's/^perplexity = //p' scores) <(sed -n "${best}p" few.valid) |
-    awk '{ d = log($1) - $2; exit d < -0.001 || d > 0.001 }' || fail "validation is not of all words: $(cat scores few.valid)"
-paste all.valid few.valid | awk '{ if ($2 < $1) less++ } END { exit less == NR }' || fail "validation is of few words"
-[[ $(metadata options.candidates model.safetensors) == 5:2 ]] || fail "the model does not say how it was trained"
+    awk '{ d = log($1) - $2; exit d < -0.001 || d > 0.001 }' || fail "validation does not use all words: $(cat scores few.valid)"
+paste all.valid few.valid | awk '{ if ($2 < $1) less++ } END { exit less == NR }' || fail "validation uses few words"
+[[ $(metadata options.candidates model.safetensors) == 5:2 ]] || fail "the model does not record its candidates"
 "$translate" run --model model.safetensors --input valid.a >output 2>log || fail "translating"
 (($(wc -l <output) == 10)) || fail "10 sentences"
 cp model.safetensors few.safetensors
 rm model.safetensors*
 
-# A word "|||" of a text is a word of its dictionary and of its phrases.
+# A word "|||" of a text is kept in its dictionary and phrases.
 printf 'a ||| b\n||| c\n' >bars.a
 printf 'x ||| y\n||| z\n' >bars.b
 "$translate" dictionary --source bars.a --target bars.b --output bars.words --phrases bars.phrases 2>log || fail "a dictionary with |||"
-grep -q '^||| ||| ' bars.words || fail "||| is no word of $(cat bars.words)"
-grep -q '^&#124;&#124;&#124; ||| .*&#124;&#124;&#124;' bars.phrases || fail "||| is no phrase of $(cat bars.phrases)"
+grep -q '^||| ||| ' bars.words || fail "||| is missing in $(cat bars.words)"
+grep -q '^&#124;&#124;&#124; ||| .*&#124;&#124;&#124;' bars.phrases || fail "||| is missing in $(cat bars.phrases)"
 ! grep -q '^||| ' bars.phrases || fail "a line that begins with |||: $(cat bars.phrases)"
 "$translate" train --source bars.a --target bars.b --valid-source bars.a --valid-target bars.b --model bars.safetensors \
     "${tiny[@]}" --epochs 1 --candidates 5:2 --dictionary bars.words 2>log || fail "training with |||: $(cat log)"
 "$translate" run --model bars.safetensors --input bars.a --n-best 2 --candidates 5:2 --dictionary bars.words --phrases bars.phrases \
     >bars.nbest 2>log || fail "translating with |||: $(cat log)"
-awk -F ' [|][|][|] ' 'NF != 3 { exit 1 }' bars.nbest || fail "another line than of three fields: $(cat bars.nbest)"
+awk -F ' [|][|][|] ' 'NF != 3 { exit 1 }' bars.nbest || fail "a line without three fields: $(cat bars.nbest)"
 
-# The words of phrases are candidates, too: "one one one one" is mostly an idiom, which no single word means.
+# The words of phrases are candidates as well: "one one one one" is mostly an idiom, which no single word can predict.
 cp train.a kept.a && cp train.b kept.b
 for ((i = 0; i < 30; ++i)); do
     echo 'one one one one' >>train.a
@@ -76,8 +76,8 @@ train "${few[@]}" --log without.csv || fail "without phrases"
 rm model.safetensors*
 train "${few[@]}" --phrases --log with.csv || fail "--phrases"
 grep -q '^candidates: .*; [1-9][0-9]* phrases learned in ' log || fail "$(cat log)"
-paste <(losses without.csv) <(losses with.csv) | awk '$2 <= $1 { exit 1 }' || fail "no more candidates: $(losses without.csv) $(losses with.csv)"
-[[ $(metadata options.phrases model.safetensors) == 1 ]] || fail "the model does not say that it was trained with phrases"
+paste <(losses without.csv) <(losses with.csv) | awk '$2 <= $1 { exit 1 }' || fail "phrases add no candidates: $(losses without.csv) $(losses with.csv)"
+[[ $(metadata options.phrases model.safetensors) == 1 ]] || fail "the model does not record its phrases"
 refused 'started with --phrases 1, not 0' train --epochs 2 --batch 2 --candidates 0:1 --resume
 rm model.safetensors*
 mv kept.a train.a && mv kept.b train.b
@@ -86,7 +86,7 @@ for no in '' '--candidates all' '--candidates 5:0'; do
     contradicts '--phrases: takes the N best words' train --phrases $no
 done
 
-# So many that they are all: the same up to rounding.
+# All words as candidates: the same up to rounding.
 for many in 1000:0 1000:3 18446744073709551615:18446744073709551615; do
     train "${how[@]}" --log many.csv --candidates $many || fail "--candidates $many"
     near <(losses many.csv) all || fail "$many: another loss: $(paste all <(losses many.csv))"
@@ -95,29 +95,29 @@ for many in 1000:0 1000:3 18446744073709551615:18446744073709551615; do
 done
 grep -q ", $size candidates per batch" log || fail "not all $size: $(cat log)"
 
-# --candidates all equals no option; leading zeros change nothing.
+# --candidates all equals no option; leading zeros are ignored.
 train "${how[@]}" --candidates all || fail "--candidates all"
-cmp model.safetensors all.safetensors || fail "all is not all"
+cmp model.safetensors all.safetensors || fail "--candidates all changes the model"
 rm model.safetensors*
 train "${how[@]}" --candidates 05:02 || fail "--candidates 05:02"
-cmp model.safetensors few.safetensors || fail "05:02 is not 5:2"
+cmp model.safetensors few.safetensors || fail "--candidates 05:02 differs from 5:2"
 rm model.safetensors*
 
-# Given: that of `translate dictionary`, which learns the same, and the same again in another order of lines.
+# Given dictionaries: that of `translate dictionary`, which learns the same, also with its lines in another order.
 "$translate" dictionary --source train.a --target train.b --output words 2>log || fail "a dictionary"
 train "${how[@]}" --candidates 5:2 --dictionary words || fail "--dictionary"
 grep -q '^candidates: .*; words knows 64 of 64$' log || fail "$(cat log)"
 metadata options.candidates model.safetensors.checkpoint | grep -q '^5:2$' || fail "no candidates in the checkpoint"
-cmp model.safetensors few.safetensors || fail "one's own dictionary and a learned one make two models"
+cmp model.safetensors few.safetensors || fail "given and learned dictionaries produce different models"
 rm model.safetensors*
-# Unknown words are ignored; half a dictionary is accepted.
+# Unknown words are ignored; a partial dictionary is accepted.
 { grep '^rare' words; echo 'cat Katze 0.5'; echo 'one Katze 1'; echo 'cat eins'; } >half
 train "${how[@]}" --candidates 5:2 --dictionary half || fail "half a dictionary"
 grep -q '; half knows 60 of 64$' log || fail "$(cat log)"
-cmp -s model.safetensors few.safetensors && fail "the dictionary changes nothing"
+cmp -s model.safetensors few.safetensors && fail "the dictionary has no effect"
 rm model.safetensors*
 
-# Interrupted and resumed: the same bit for bit, whatever of these is used.
+# Interrupted and resumed: the same bit for bit, for each kind of candidates.
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 long=(--hidden 16 --embedding 16 --alignment 16 --batch 4 --epochs 3 --dropout 0.3)
 for candidates in '5:2' '5:2 --dictionary half' '5:2 --phrases' '6:0' '0:1 --bpe 12'; do
@@ -134,7 +134,7 @@ for candidates in '5:2' '5:2 --dictionary half' '5:2 --phrases' '6:0' '0:1 --bpe
         # shellcheck disable=SC2086  # no word at first
         "${training[@]}" "${options[@]}" $resume 2>log &
         process=$!
-        for ((i = 0; i < 500; ++i)); do  # past startup, when a signal just ends it
+        for ((i = 0; i < 500; ++i)); do  # past startup, where a signal just ends it
             if grep -q 'parameters' log; then break; fi
             sleep 0.01
         done
@@ -144,17 +144,17 @@ for candidates in '5:2' '5:2 --dictionary half' '5:2 --phrases' '6:0' '0:1 --bpe
         if ((status == 130)); then
             stops=$((stops + 1))
             resume=--resume
-        else  # a busy machine: it finished before the signal came, and starts again
+        else  # a busy machine: training finished before the signal arrived, and starts again
             ((status == 0)) || fail "ended with $status"
             rm model.safetensors*
             resume=''
         fi
     done
-    [[ $resume ]] || fail "never interrupted: the test tests nothing"
+    [[ $resume ]] || fail "never interrupted: the test is ineffective"
     # shellcheck disable=SC2086
     train "${options[@]}" $resume || fail "resuming: $candidates"
-    cmp model.safetensors uninterrupted.safetensors || fail "resumed, the model is another: $candidates"
-    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "resumed, the checkpoint is another: $candidates"
+    cmp model.safetensors uninterrupted.safetensors || fail "the resumed model differs: $candidates"
+    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "the resumed checkpoint differs: $candidates"
     rm model.safetensors*
 done
 
@@ -169,7 +169,7 @@ lie()
 {
     edited "$1" "$2" good >model.safetensors.checkpoint
     refused "$3" "${more[@]}" --candidates 5:2
-    [[ $(tail -n 1 messages) == 'translate: model.safetensors.checkpoint: '* ]] || fail "the message does not begin with the file"
+    [[ $(tail -n 1 messages) == 'translate: model.safetensors.checkpoint: '* ]] || fail "the message does not start with the file"
 }
 lie '"training.dictionary":"learned"' '"training.dictionary":"given"' 'started with a --dictionary; give the same'
 lie '"training.dictionary":"learned"' '"training.dictionary":""' 'give the same'
@@ -177,7 +177,7 @@ lie '"training.dictionary"' '"training.dictionari"' 'no training.dictionary'
 lie '"candidates.counts"' '"candidates.count5"' 'candidates.counts'
 lie '"candidates.words"' '"candidates.word5"' 'candidates.words'
 lie '"candidates.counts"' '"candidates.temporary"' 'candidates.counts'
-# The tensors swapped: sizes that do not fit.
+# The tensors swapped: their sizes do not fit.
 edited '"candidates.counts"' '"candidates.x"' good >half_way
 edited '"candidates.words"' '"candidates.counts"' half_way >other_way
 edited '"candidates.x"' '"candidates.words"' other_way >model.safetensors.checkpoint
@@ -190,7 +190,7 @@ last_word()
     place=$(tail -c +9 "$1" | head -c "$size" | grep -o '"candidates.words":{[^}]*}' | sed 's/.*,\([0-9]*\)\].*/\1/')
     echo $((8 + size + place))
 }
-# with BYTE PLACE: the checkpoint with another byte.
+# with BYTE PLACE: the checkpoint with one byte changed.
 with()
 {
     cp good model.safetensors.checkpoint
@@ -202,12 +202,12 @@ for byte in '\x7f' '\xff'; do
     with "$byte" $(($(last_word good) - 1))
     refused 'the file contradicts itself' "${more[@]}" --candidates 5:2
 done
-# A dictionary that the text would not teach: the run continues with the checkpoint's.
-[[ $(od -An -tu1 -j $(($(last_word good) - 8)) -N1 good) != *' 2' ]] || fail "it has that number already"
+# A dictionary that the text would not produce: the run continues with the checkpoint's.
+[[ $(od -An -tu1 -j $(($(last_word good) - 8)) -N1 good) != *' 2' ]] || fail "the checkpoint has that number already"
 with '\x02' $(($(last_word good) - 8))
-"${more[@]}" --candidates 5:2 || fail "resuming with a dictionary of its own"
+"${more[@]}" --candidates 5:2 || fail "resuming with the checkpoint's dictionary"
 [[ $(od -An -tu8 -j $(($(last_word model.safetensors.checkpoint) - 8)) -N8 model.safetensors.checkpoint) == *' 2' ]] ||
-    fail "learned again"
+    fail "the dictionary was learned again"
 cp good model.safetensors.checkpoint
 "${more[@]}" --candidates 5:2 || fail "the checkpoint was good"
 rm model.safetensors*
@@ -215,18 +215,18 @@ train --epochs 1 --candidates 5:2 --dictionary words || fail "one epoch"
 refused 'started with a --dictionary; give the same' "${more[@]}" --candidates 5:2
 refused 'started with another --dictionary; give the same' "${more[@]}" --candidates 5:2 --dictionary half
 sort -s -k 1,1 words >sorted
-cmp -s words sorted && fail "the same order of lines: the test tests nothing"
+cmp -s words sorted && fail "the same order of lines: the test is ineffective"
 "${more[@]}" --candidates 5:2 --dictionary sorted || fail "resuming with the same"
 rm model.safetensors*
 train --epochs 1 || fail "one epoch"
 refused 'started with --candidates all, not 5:2' "${more[@]}" --candidates 5:2
-# A checkpoint from before candidates existed.
+# A checkpoint from a version without candidates.
 edited '"options.candidates":"all"' '"x":"y"' model.safetensors.checkpoint >old
 mv old model.safetensors.checkpoint
-"${more[@]}" || fail "a checkpoint without a word of candidates"
+"${more[@]}" || fail "resuming a checkpoint without candidates"
 rm model.safetensors*
 
-# Options that make no sense.
+# Invalid options.
 for value in 5 5: :5 5:x 5:5:5 -5:5 5:-5 ' 5:5' some 99999999999999999999:1; do
     misused '--candidates: .*such as 2000:10, or all' "${training[@]:1}" --candidates="$value"
 done
@@ -251,8 +251,8 @@ refused 'bad: no line has a source word and a target word' train --candidates 5:
 cp words sums
 refused 'words: would overwrite' train --candidates 5:2 --dictionary words --model words
 refused 'words: would overwrite' train --candidates 5:2 --dictionary words --log words
-cmp words sums || fail "the dictionary is another"
-if compgen -G 'model.safetensors*'; then fail "a refusal wrote something"; fi
+cmp words sums || fail "the dictionary was changed"
+if compgen -G 'model.safetensors*'; then fail "a rejected command wrote a file"; fi
 
 # The example of --help.
 "$translate" train --help >help

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The checkpoint of `translate train`: every allocation of resuming from it fails once.
+// The checkpoint of `translate train`: each allocation while resuming from it fails once.
 
 #include <support/failing_files.hpp>
 
@@ -25,7 +25,7 @@ using translation::standing;
 
 constexpr const char* text = "the hash of a text that is too long for a string without memory";
 
-/// A run whose numbers depend on `seed`.
+/// A run whose values depend on `seed`.
 struct run {
     translator::translator_file model;
     standing at;
@@ -69,7 +69,7 @@ struct run {
 
 }  // namespace
 
-TEST_CASE("every allocation of a resumption fails once: the model, the words and the averages are changed, or none is")
+TEST_CASE("if an allocation fails while resuming, either all of the state changes or none")
 {
     const run first(1), second(2);
     const heed::io::archive file = first.saved();
@@ -86,7 +86,7 @@ TEST_CASE("every allocation of a resumption fails once: the model, the words and
     CHECK(complete);
 }
 
-TEST_CASE("what is wrong at the end of a checkpoint leaves all as it was")
+TEST_CASE("an invalid end of a checkpoint leaves the state unchanged")
 {
     const run second(2);
     const heed::io::archive good = run(1).saved();

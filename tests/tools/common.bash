@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Begins each test of the `translate` program, the script's first argument: makes the test's own directory with a small
-# language to learn, and defines helpers. The language has three words; its sentences are translated word by word,
-# backwards.
+# Sourced first by each test of the `translate` program, the script's first argument: creates a directory for the test
+# with a small language to learn, and defines helpers. The language has three words; its sentences are translated word
+# by word, in reverse order.
 
 set -Eeu
 export LC_ALL=C OPENBLAS_NUM_THREADS=1
-# A sanitizer's complaint must not look like the program's own.
+# A sanitizer report must not look like an error of the program.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:exitcode=99
 translate=$(realpath -- "$1")
 directory=$(mktemp -d)
@@ -49,40 +49,41 @@ trap 'fail "$BASH_COMMAND"' ERR
 tiny=(--embedding 8 --hidden 8 --alignment 8 --batch 8 --threads 1)
 training=("$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b
     --model model.safetensors "${tiny[@]}")
-# train OPTION...: a small model from train.a to train.b; its messages are in `log`.
+# train OPTION...: trains a small model from train.a to train.b; its messages are in `log`.
 train() { "${training[@]}" "$@" 2>log; }
 
-# ends_with STATUS TEXT COMMAND...: the command must end with this status and one message, which contains TEXT.
+# ends_with STATUS TEXT COMMAND...: the command must exit with this status and one message, which contains TEXT.
 ends_with()
 {
     local status=0
     "${@:3}" >output 2>log || status=$?
-    ((status == $1)) || fail "ended with $status in place of $1: ${*:3}"
+    ((status == $1)) || fail "exit code $status instead of $1: ${*:3}"
     grep -v '^note: \|^      OPENBLAS' log >messages || true
     grep -q '^translate: ' messages || fail "no message: ${*:3}"
     [[ $(tail -n 1 messages) == *"$2"* ]] || fail "the message has no '$2': ${*:3}"
 }
-# refused TEXT COMMAND...: what the command was told to work on must be refused.
+# refused TEXT COMMAND...: the command must reject its input.
 refused() { ends_with 1 "$@"; }
-# contradicts TEXT COMMAND...: options that do not go together must be refused.
+# contradicts TEXT COMMAND...: the command must reject conflicting options.
 contradicts() { ends_with 2 "$@"; }
 
-# misused TEXT ARGUMENT...: the arguments must be refused as such, with a message that contains TEXT.
+# misused TEXT ARGUMENT...: the arguments must be rejected, with a message that contains TEXT.
 misused()
 {
     local status=0
     "$translate" "${@:2}" >output 2>log || status=$?
-    ((status == 2)) || fail "ended with $status: ${*:2}"
+    ((status == 2)) || fail "exit code $status: ${*:2}"
     grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
 }
 
-# Only a killed program may leave one, until the same file is written again.
+# Only a killed program may leave a temporary, until the same file is written again.
 no_temporaries() { if compgen -G '.*.tmp'; then fail "a temporary is left"; fi; }
 
-# metadata NAME FILE: a text in a safetensors file.
+# metadata NAME FILE: a metadata value of a safetensors file.
 metadata() { head -c 200000 "$2" | grep -a -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d '"' -f 4; }
 
-# poisoned NAME NUMBER BYTES FILE: the safetensors file with these four bytes, as printf has them, for a float of a tensor.
+# poisoned NAME NUMBER BYTES FILE: the safetensors file with one float of a tensor replaced by these four bytes, in
+# printf notation.
 poisoned()
 {
     local begin at
@@ -95,7 +96,7 @@ poisoned()
     tail -c +$((at + 5)) "$4"
 }
 
-# edited OLD NEW FILE: the safetensors file with another header, as regards this text.
+# edited OLD NEW FILE: the safetensors file with this text of its header replaced.
 edited()
 {
     local size header i

@@ -1,40 +1,39 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Each score of `evaluate`, its table and its JSON; the examples of its help; files that are not text or differ in
-# length.
+# Each score of `evaluate`, its table and JSON; the examples of its help; files that are not text or differ in length.
 evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
-# ends_with STATUS TEXT COMMAND...: the command must end with this status and one message, which contains TEXT.
+# ends_with STATUS TEXT COMMAND...: the command must exit with this status and one message, which contains TEXT.
 ends_with()
 {
     local status=0
     "${@:3}" >output 2>log || status=$?
-    ((status == $1)) || fail "ended with $status in place of $1: ${*:3}"
+    ((status == $1)) || fail "exit code $status instead of $1: ${*:3}"
     grep -q '^evaluate: ' log || fail "no message: ${*:3}"
     [[ $(tail -n 1 log) == *"$2"* ]] || fail "the message has no '$2': ${*:3}"
-    [[ ! -s output ]] || fail "something was printed: ${*:3}"
+    [[ ! -s output ]] || fail "output was printed: ${*:3}"
 }
 
-# misused TEXT ARGUMENT...: the arguments must be refused as such, with a message that contains TEXT.
+# misused TEXT ARGUMENT...: the arguments must be rejected, with a message that contains TEXT.
 misused()
 {
     local status=0
     "$evaluate" "${@:2}" >output 2>log || status=$?
-    ((status == 2)) || fail "ended with $status: ${*:2}"
+    ((status == 2)) || fail "exit code $status: ${*:2}"
     grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
 }
 
-# prints PATTERN ARGUMENT...: a line of the output must match, with one space for several.
+# prints PATTERN ARGUMENT...: a line of the output must match, after squeezing spaces.
 prints()
 {
     "$evaluate" "${@:2}" >output 2>log || fail "failed: ${*:2}"
     tr -s ' ' <output | grep -q -- "$1" || fail "no line '$1' from ${*:2}: $(cat output)"
 }
 
-# The example of sacrebleu's tests, and a system that is better.
+# The example of sacrebleu's tests, and a better system.
 printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >test.de
 printf 'The dog had bit the man.\nNo one was surprised.\nThe man had bitten the dog.\n' >second.de
 printf "The dog bit the man.\\nIt wasn't surprising.\\nThe man had just bitten him.\\n" >system.de
@@ -56,7 +55,7 @@ prints '^test.de 100\.00 \[100\.00, 100\.00\] 100\.0 100\.0 100\.0 100\.0 1\.000
 prints '^standard input 29\.73 ' bleu --reference test.de - <other.de
 prints '^test.de 0\.00 \[0\.00, 0\.00\] 0 0 14 100\.00 -50\.00 \[-50\.00, -50\.00\]$' \
     ter --reference test.de test.de
-# "The dog bit" is missing in place of "the the"; the second line is missing; the third has seven words too many.
+# "The dog bit" is replaced by "the the"; the second line is missing; the third has seven words too many.
 prints '"edits": 14' ter --json --reference test.de other.de
 # Several references: each line of test.de is in one of two texts, which have 11 and 16 words.
 printf 'The dog bit the man.\nx\nThe man bit him first.\n' >one.de
@@ -71,14 +70,14 @@ done
 prints '^tb -50\.00 -50\.00 ' compare --metric tb --reference one.de --reference two.de test.de test.de
 prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
 prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
-# "The dog bit" for "the the the", four words missing, seven more.
+# "The dog bit" is replaced by "the the the", four words are missing, seven are extra.
 prints '^other.de 100\.00 \[.*\] 14 14 100\.00 \[100\.00, 100\.00\]$' wer --reference test.de other.de
 prints '"wrong_lines": {' wer --json --reference test.de other.de
 printf 'T AH M EY T OW\nR IY D\n' >said.phones
 printf 'T AH M AA T OW\nR EH D\n' >first.phones
 printf 'T AH M EY T OW\n\n' >second.phones
 prints '^said.phones 11\.11 .* 1 9 50\.00 ' wer --reference first.phones --reference second.phones said.phones
-# An empty line in a file of references is no reference. Every n-gram matches and 7 words are of 13: 100 exp(1 - 13/7).
+# An empty line in a reference file is not a reference. Every n-gram matches and 7 words are of 13: 100 exp(1 - 13/7).
 printf 'a b\nq w e r t\n' >few.de
 printf 'a b c d e f g h\nq w e r t\n' >first.de
 printf '\nq w e r t\n' >holes.de
@@ -92,7 +91,7 @@ for references in 'first.de --reference holes.de' 'holes.de --reference first.de
     for metric in ribes chrf; do
         "$evaluate" $metric --reference first.de few.de | grep '^few.de' >alone || fail "$metric of one reference"
         # shellcheck disable=SC2086
-        "$evaluate" $metric --reference $references few.de | grep '^few.de' | cmp - alone || fail "$metric: a hole counts"
+        "$evaluate" $metric --reference $references few.de | grep '^few.de' | cmp - alone || fail "$metric: an empty reference counts"
     done
     # shellcheck disable=SC2086
     prints '^bleu 42\.44 100\.00 ' compare --metric bleu --reference $references few.de first.de
@@ -100,8 +99,8 @@ done
 printf '0 ||| a b c d e f x h ||| 1\n0 ||| a b ||| 0\n1 ||| q w e r t ||| 1\n' >holes.nbest
 "$evaluate" tune --reference first.de --reference holes.de --output holes.weights holes.nbest >/dev/null || fail "tuning with holes"
 "$evaluate" rerank --weights holes.weights --output - holes.nbest >output || fail "reranking"
-[[ $(head -n 1 output) == 'a b c d e f x h' ]] || fail "tuned to the line that is no reference: $(cat output)"
-# Text that is not cut into tokens, or is.
+[[ $(head -n 1 output) == 'a b c d e f x h' ]] || fail "tuned to the empty reference: $(cat output)"
+# Text that is not tokenized, or is.
 prints '^system.de ' bleu --reference test.de system.de
 grep -q '^note: references: 3 of 3 lines end in a word with a mark, such as "man."; .*--tokenize 13a ' log || fail "no note: $(cat log)"
 prints '^few.de ' bleu --reference first.de few.de
@@ -113,7 +112,7 @@ prints '^raw.de ' bleu --tokenize 13a --reference first.de raw.de
 [[ ! -s log ]] || fail "a note of 13a: $(cat log)"
 "$evaluate" compare --metric bleu --reference test.de system.de second.de 2>log >output
 grep -q '^note: references: 3 of 3 lines' log || fail "no note: $(cat log)"
-# Very long lines: a word in a thousand is wrong.
+# Very long lines: one word in a thousand is wrong.
 count=150000
 awk -v n=$count 'BEGIN { for (i = 0; i < n; ++i) printf "%d ", i; print "" }' >long.text
 awk -v n=$count 'BEGIN { for (i = 0; i < n; ++i) printf "%s ", i % 1000 ? i : "x"; print "" }' >wrong.text
@@ -134,7 +133,7 @@ prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gol
     --symmetrize intersection
 prints '"proposed_possible": 4' align --json --gold test.gold forward.links
 prints '^2 sentence pairs$' align --gold test.gold --source test.en --target test.en --max-length 5 forward.links
-# d and e; all of an empty translation; d.
+# d and e; all words of an empty translation; d.
 prints '^system.weights 46\.67 \[.*\] 7 15 3 3$' adequacy --source test.en --output overlooked system.weights
 [[ $(cat overlooked) == $'d e\na b c d\nd' ]] || fail "other words are overlooked: $(cat overlooked)"
 prints '^system.weights 27\.27 \[.*\] 3 11 2 3$' adequacy system.weights
@@ -156,7 +155,7 @@ refused 'test.en: would overwrite' "$evaluate" adequacy --source test.en --outpu
 contradicts '--output is for one file, but got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
 misused '--links requires --source' adequacy --links forward.links
 misused '--threshold' adequacy --threshold 0 system.weights
-# "the the the": twice; "man The man bit him first." repeated immediately.
+# "the the the": twice; "man The man bit him first." repeated directly.
 prints '^other.de 3 2 3 3 2\.67 16 50\.00 3$' repetition other.de
 prints '^test.de ' repetition --reference test.de other.de
 prints '^0-4 1 ' lengths --bounds 4,10 --reference test.de system.de other.de
@@ -167,10 +166,10 @@ prints '^test.de ' words --reference test.de other.de
 prints '"distinct": 12' words --json test.de
 prints '^bleu 100\.00 100\.00 +0\.00 \[0\.00, 0\.00\] 1\.0000$' compare --reference test.de test.de test.de
 prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.de system.de
-if grep -q ribes output; then fail "one metric was asked for"; fi
-# column N NAME: of the last output's line of that name, in hundredths.
+if grep -q ribes output; then fail "only one metric was requested"; fi
+# column N NAME: column N of the last output's line of that name, in hundredths.
 column() { awk -v n="$1" -v name="$2" '$1 == name { printf "%.0f", 100 * $n }' output; }
-# TB is computed from the TER and the BLEU shown, whatever their options; "man." is one word or two tokens.
+# TB is computed from the displayed TER and BLEU, for any options; "man." is one word or two tokens.
 for choice in "" "--tokenize 13a" "--smoothing exp" "--tokenize 13a --smoothing exp"; do
     # shellcheck disable=SC2086  # several options
     "$evaluate" compare --reference test.de system.de second.de $choice >output 2>log || fail "comparing: $choice"
@@ -180,7 +179,7 @@ for choice in "" "--tokenize 13a" "--smoothing exp" "--tokenize 13a --smoothing 
     done
     blues+="$(column 3 bleu) "
 done
-[[ $(tr ' ' '\n' <<<"${blues% }" | sort -u | wc -l) == 3 ]] || fail "the options change nothing: $blues"
+[[ $(tr ' ' '\n' <<<"${blues% }" | sort -u | wc -l) == 3 ]] || fail "the options have no effect: $blues"
 prints '^bleu, and in tb: tokenize 13a, smoothing exp$' compare --metric tb --tokenize 13a --smoothing exp \
     --reference test.de system.de second.de
 prints '"tokenize": "13a"' compare --json --tokenize 13a --reference test.de system.de second.de
@@ -190,10 +189,10 @@ contradicts '--smoothing: is for bleu and tb' "$evaluate" compare --metric chrf 
 prints '^warning: the resamples of 3 sentences differ too little' compare --reference test.de other.de system.de
 prints '^warning: the resamples of 3 sentences differ too little' ter --reference test.de other.de
 "$evaluate" ribes --resamples 0 --reference test.de other.de >output || fail "without resamples"
-if grep -q warning output; then fail "nothing is resampled"; fi
+if grep -q warning output; then fail "a warning without resampling"; fi
 for i in {1..10}; do cat test.de; done >long.de
 "$evaluate" compare --reference long.de long.de long.de >output || fail "comparing thirty sentences"
-if grep -q 'warning\|tokenize.*exp' output; then fail "thirty sentences are warned of: $(cat output)"; fi
+if grep -q 'warning\|tokenize.*exp' output; then fail "a warning for thirty sentences: $(cat output)"; fi
 "$evaluate" compare --reference test.de other.de system.de >once || fail "comparing"
 "$evaluate" compare --reference test.de other.de system.de >again || fail "comparing again"
 cmp once again || fail "two runs differ"
@@ -202,22 +201,22 @@ for threads in 1 2 5; do
     cmp once again || fail "$threads threads, another result"
 done
 "$evaluate" --threads 2 compare --reference test.de other.de system.de | cmp once || fail "--threads before the command"
-# Progress of a long task, only on a terminal; the output is unaffected.
+# Progress of a long task is shown only on a terminal; the output is unaffected.
 for subcommand in bleu ter ribes chrf wer compare; do
     systems=other.de
     [[ $subcommand != compare ]] || systems+=' system.de'
     score="$evaluate $subcommand --reference test.de $systems"
     $score >output 2>log || fail "$subcommand"
-    if grep -v '^note: references: ' log; then fail "a log has what is for a terminal: $subcommand"; fi
-    script -qec true /dev/null </dev/null >/dev/null 2>&1 || continue  # no such program here, or no terminals available
+    if grep -v '^note: references: ' log; then fail "a log contains terminal output: $subcommand"; fi
+    script -qec true /dev/null </dev/null >/dev/null 2>&1 || continue  # the program is missing, or no terminals are available
     script -qec "$score >shown" /dev/null </dev/null >terminal || fail "$subcommand on a terminal"
-    cmp output shown || fail "a terminal changes what is printed: $subcommand"
+    cmp output shown || fail "a terminal changes the output: $subcommand"
     grep -q '/3 sentences, ' terminal || fail "no sentences are counted on a terminal: $subcommand"
     grep -q '/1000 resamples, ' terminal || fail "no resamples are counted on a terminal: $subcommand"
 done
 
 if script -qec true /dev/null </dev/null >/dev/null 2>&1; then  # a single line, which takes long
-    script -qec "$evaluate wer --resamples 0 --reference long.text wrong.text" /dev/null </dev/null >terminal || fail "wer on a terminal"
+    script -qec "$evaluate wer --resamples 0 --reference long.text wrong.text" /dev/null </dev/null >terminal || fail "evaluating wer on a terminal"
     grep -q ' steps, .*/s, left ' terminal || fail "no steps are counted on a terminal"
 fi
 
@@ -226,7 +225,7 @@ printf '0 ||| a b c ||| -1\n0 ||| a b c d e ||| -2\n1 ||| x ||| -1\n1 ||| f g h 
 printf 'a b c d e\nf g h i\nj k l m\n' >val.de
 printf -- '-3\n-1\n-3\n-1\n-3\n-1\n' >val.second
 prints '^the first score alone 0\.00$' tune --reference val.de --scores val.second --output val.weights val.nbest
-grep -q '^tuned *100\.00$' output || fail "not tuned: $(cat output)"
+grep -q '^tuned *100\.00$' output || fail "wrong tuned score: $(cat output)"
 [[ $(cut -d ' ' -f 1 val.weights) == $'score1\nscore2' ]] || fail "the weights: $(cat val.weights)"
 "$evaluate" tune --reference val.de --scores val.second --output again.weights val.nbest >/dev/null || fail "tuning again"
 cmp val.weights again.weights || fail "two runs differ"
@@ -236,7 +235,7 @@ for metric in ter tb; do
     prints "^tuned $([[ $metric == ter ]] && echo 0.00 || echo -50.00)$" tune --metric $metric --reference val.de --scores val.second val.nbest
 done
 prints '"score2": ' tune --json --reference val.de --scores val.second val.nbest
-# The lengths alone do it, too; the example of the help.
+# Lengths alone work as well; the example of the help.
 prints '^weight of words ' tune --reference val.de --length --output val.weights val.nbest
 for subcommand in tune rerank; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
@@ -251,11 +250,11 @@ refused 'val.weights has weights for score1, words, but there are score1, score2
     "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
 refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
     "$evaluate" tune --reference short.de val.nbest
-# A word "|||" is written &#124;&#124;&#124;, and one that is written so has an "amp;" more; other words stay.
+# A word "|||" is written &#124;&#124;&#124;, and a word that is written so gets an additional "amp;"; other words stay.
 printf '%s\n' '0 ||| a &#124;&#124;&#124; || &#124; &amp;#124;&#124;&#124; ||| -3.1' >bars.nbest
 echo 'score1 1' >bars.weights
 "$evaluate" rerank --weights bars.weights --output - bars.nbest >output || fail "reranking a list with |||"
-[[ $(cat output) == 'a ||| || &#124; &#124;&#124;&#124;' ]] || fail "other words: $(cat output)"
+[[ $(cat output) == 'a ||| || &#124; &#124;&#124;&#124;' ]] || fail "wrong words: $(cat output)"
 echo 'a ||| || &#124; &#124;&#124;&#124;' >bars.de
 prints '^tuned 100\.00$' tune --reference bars.de bars.nbest
 for line in '0 ||| a ||| ||| -3.1' 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
@@ -275,25 +274,25 @@ refused 'val.weights:1: a line has' bash -c 'echo score1 >val.weights; "$@"' - \
 refused 'val.de: would overwrite' "$evaluate" tune --reference val.de --output val.de val.nbest
 contradicts 'name a file' "$evaluate" rerank --json --weights val.weights --output - val.nbest
 
-# Symmetrized links can be written, with a gold alignment or without, in either direction.
+# Symmetrized links can be written, with or without a gold alignment, in either direction.
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing"
 [[ $(cat union.links) == $'0-0 1-1 1-2 3-3\n0-0 0-1\n1-2 2-2' ]] || fail "other links: $(cat union.links)"
 sed 's/\([0-9]*\)-\([0-9]*\)/\2-\1/g' reverse.links >flipped.links
 "$evaluate" align --symmetrize union --flip --output flip.links forward.links flipped.links >output || fail "flipping"
-cmp union.links flip.links || fail "flipping makes a difference"
+cmp union.links flip.links || fail "flipping changes the links"
 "$evaluate" align --symmetrize union --output - forward.links reverse.links >output || fail "writing to standard output"
 cmp union.links output || fail "standard output has other links"
 [[ ! -e - ]] || fail "a file is named -"
 contradicts 'name a file' "$evaluate" align --gold test.gold --symmetrize union --output - forward.links reverse.links
 contradicts 'name a file' "$evaluate" align --json --symmetrize union --output - forward.links reverse.links
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing again"
-[[ $(cat output) == '3 lines of links: union.links' && $(wc -l <output) == 1 ]] || fail "said: $(cat output)"
+[[ $(cat output) == '3 lines of links: union.links' && $(wc -l <output) == 1 ]] || fail "printed: $(cat output)"
 no_temporaries
 
 "$evaluate" lengths --bounds 5 --picture picture.svg --reference test.de system.de >output || fail "a picture"
-grep -q '>words of the reference (sentences)<' picture.svg || fail "the picture does not say whose words"
+grep -q '>words of the reference (sentences)<' picture.svg || fail "the picture does not name the side of the words"
 "$evaluate" lengths --bounds 5 --picture picture.svg --source test.en --reference test.de system.de >output || fail "a picture"
-grep -q '>words of the source (sentences)<' picture.svg || fail "the picture does not say whose words"
+grep -q '>words of the source (sentences)<' picture.svg || fail "the picture does not name the side of the words"
 refused 'would overwrite' "$evaluate" lengths --picture test.de --reference test.de system.de
 contradicts 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
@@ -336,8 +335,8 @@ done
 refused 'second.de has 3 lines' "$evaluate" compare --reference short --reference second.de short short
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
 "$evaluate" lengths --bounds 4,10 --picture lengths.svg --reference test.de system.de other.de >/dev/null
-grep -q '>5-10 ([0-9]*)<' lengths.svg || fail "the picture of BLEU by length names no group"
-[[ $(grep -c 'class="hit' lengths.svg) == 4 ]] || fail "two systems in two groups are four points"
+grep -q '>5-10 ([0-9]*)<' lengths.svg || fail "the picture of BLEU by length does not name the groups"
+[[ $(grep -c 'class="hit' lengths.svg) == 4 ]] || fail "two systems in two groups should be four points"
 refused 'short has 2 lines' "$evaluate" lengths --source short --reference test.de system.de
 refused 'system.de has 3 lines, short has 2' "$evaluate" repetition --reference short system.de
 refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.gold >short.gold; "$@"' - \
@@ -385,5 +384,5 @@ if [[ -e /dev/full ]]; then
     status=0
     "$evaluate" words test.de >/dev/full 2>log || status=$?
     ((status == 1)) || fail "a full disk should be an error"
-    grep -q 'standard output: cannot be written' log || fail "the message is another"
+    grep -q 'standard output: cannot be written' log || fail "wrong message"
 fi

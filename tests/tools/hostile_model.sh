@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Files that are not a model, half a model, or a model that lies.
+# Files that are not a model, truncated models, and models with false metadata.
 # shellcheck disable=SC2016  # these are not commands
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -10,17 +10,17 @@ sentences 10 2 valid
 train --attention additive-y --epochs 1 || fail "training"
 "$translate" run --model model.safetensors --input valid.a >expected 2>log || fail "translating"
 
-# bad TEXT: the file `bad` is refused with this message, and left alone.
+# bad TEXT: the file `bad` is rejected with this message, and not changed.
 bad()
 {
     local before
     before=$(cksum <bad)
     refused "$1" "$translate" run --model bad --input valid.a --alignments bad.svg
-    [[ $(tail -n 1 messages) == 'translate: bad: '* ]] || fail "the message does not begin with the file"
-    [[ ! -s output && ! -e bad.svg ]] || fail "something was written"
-    [[ $(cksum <bad) == "$before" ]] || fail "the file is another"
+    [[ $(tail -n 1 messages) == 'translate: bad: '* ]] || fail "the message does not start with the file"
+    [[ ! -s output && ! -e bad.svg ]] || fail "output was written"
+    [[ $(cksum <bad) == "$before" ]] || fail "the file was changed"
 }
-# lie OLD NEW TEXT: the model with another header.
+# lie OLD NEW TEXT: the model with a changed header is rejected.
 lie()
 {
     edited "$1" "$2" model.safetensors >bad
@@ -79,7 +79,7 @@ lie '"decoder.W_s":{"dtype":"F32","shape":[8,8]' '"decoder.W_s":{"dtype":"F32","
 lie '"decoder.W_s":{"dtype":"F32","shape":[8,8]' '"decoder.W_s":{"dtype":"F64","shape":[4,8]' 'decoder.W_s'
 lie '"decoder.U_o":{"dtype":"F32","shape":[8,16]' '"decoder.U_o":{"dtype":"F32","shape":[16,8]' 'decoder.U_o'
 
-# Numbers that are not finite, in a tensor of each part: every reader of a model names the first.
+# Numbers that are not finite, in a tensor of each part: every command that reads a model names the first.
 nan='\0\0\300\177' infinite='\0\0\200\377'
 for place in encoder.embedding:3 decoder.attention.score.base.W:0 decoder.b:6; do
     poisoned "${place%:*}" "${place#*:}" $nan model.safetensors >bad
@@ -95,15 +95,15 @@ for command in 'run --input valid.a' "score ${pair[*]}" "align ${pair[*]}" 'page
     # shellcheck disable=SC2086
     refused 'worse: "decoder.b"[0] is infinite; ' "$translate" $command --model worse
 done
-if compgen -G 'bad.*' >/dev/null; then fail "something was written"; fi
+if compgen -G 'bad.*' >/dev/null; then fail "output was written"; fi
 
 # A message cannot control the terminal.
 lie '"options.hidden":"8"' '"options.hidden":"\u001b[2J"' 'options.hidden is'
 grep -q $'\033' log && fail "an escape sequence in the message"
 
-# A checkpoint is also a model; a model is not a checkpoint; and a checkpoint can lie as well.
+# A checkpoint is also a model; a model is not a checkpoint; and a checkpoint may have false metadata.
 "$translate" run --model model.safetensors.checkpoint --input valid.a >output 2>log || fail "a checkpoint as a model"
-cmp output expected || fail "the checkpoint translates otherwise"
+cmp output expected || fail "the checkpoint translates differently"
 cp model.safetensors.checkpoint good
 model=$(cksum <model.safetensors)
 resumes=(train --attention additive-y --epochs 2 --resume)
@@ -114,7 +114,7 @@ lie_to_resume()
 {
     edited "$1" "$2" good >model.safetensors.checkpoint
     refused "$3" "${resumes[@]}"
-    [[ $(tail -n 1 messages) == 'translate: model.safetensors.checkpoint: '* ]] || fail "the message does not begin with the file"
+    [[ $(tail -n 1 messages) == 'translate: model.safetensors.checkpoint: '* ]] || fail "the message does not start with the file"
 }
 for value in nan inf -nan -1 '' x 1e999; do
     lie_to_resume '"training.rate":"0.001' "\"training.rate\":\"$value\",\"x\":\"" "training.rate is \"$value\""
@@ -134,6 +134,6 @@ done
 head -c 5000 good >model.safetensors.checkpoint
 refused 'model.safetensors.checkpoint: ' "${resumes[@]}"
 refused 'model.safetensors.checkpoint: ' train --attention additive-y
-[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
+[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model was changed"
 cp good model.safetensors.checkpoint
 "${resumes[@]}" || fail "the checkpoint was good"

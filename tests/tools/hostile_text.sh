@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Text that is not parallel text, and options that make no sense.
+# Text that is not parallel text, and invalid options.
 evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -29,7 +29,7 @@ for side in source target valid-source valid-target; do
     refused 'parallel files need the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
 done
-for side in source valid-target; do  # all are read by one function
+for side in source valid-target; do  # one function reads all of them
     refused 'bom: is empty' train --$side bom
     refused 'blank:2: a sentence with no token' train --$side blank
     refused 'nul:2:4: byte 0x00' train --$side nul
@@ -37,8 +37,8 @@ for side in source valid-target; do  # all are read by one function
     if ((EUID != 0)); then refused 'locked: cannot be opened: Permission denied' train --$side locked; fi
 done
 
-# A line without an end, of which no more is read than can be a line: 64 MiB stand for it here.
-endless() { head -c 67108864 /dev/zero | tr '\0' x || true; }  # what reads it ends first
+# An endless line, which is read only up to the maximum length of a line: 64 MiB are enough here.
+endless() { head -c 67108864 /dev/zero | tr '\0' x || true; }  # the reader stops first
 for side in source target valid-source valid-target; do
     refused ': a line of more than 16777216 bytes; is this a text' train --$side <(endless)
 done
@@ -92,12 +92,12 @@ refused 'standard input: cannot be read' bash -c '"$@" <&-' - "${run[@]}"
 refused 'nowhere/m: cannot' train --model nowhere/m
 refused 'folder: cannot' train --model folder
 refused '/dev/full: is not a regular file' train --model /dev/full
-grep -q 'sentence pairs' log && fail "text was read before it was seen that there is no place for the model"
+grep -q 'sentence pairs' log && fail "text was read before the output path of the model was checked"
 mkdir placeless.checkpoint
 refused 'placeless.checkpoint: cannot' train --model placeless
-[[ ! -e placeless ]] || fail "a model was written, but there is no place for its checkpoint"
+[[ ! -e placeless ]] || fail "a model was written, although its checkpoint cannot be written"
 refused 'nowhere/svg: cannot' "${run[@]}" --input valid.a --alignments nowhere/svg
-[[ ! -s output ]] || fail "translated before it was seen that nothing can be drawn"
+[[ ! -s output ]] || fail "translated before the missing attention was reported"
 text=$(cksum <train.a)
 refused 'train.a: would overwrite' train --model train.a
 refused './valid.b: would overwrite' train --model ./valid.b
@@ -105,19 +105,19 @@ ln -s train.a link
 refused 'link: would overwrite' train --model link
 refused 'model.safetensors: would overwrite' "${run[@]}" --input valid.a --alignments model.safetensors
 refused 'valid.a: would overwrite' "${run[@]}" --input valid.a --alignments valid.a
-[[ $(cksum <train.a) == "$text" ]] || fail "the text is another"
+[[ $(cksum <train.a) == "$text" ]] || fail "the text was changed"
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
 refused 'no alignment to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
 refused '--min-count 1000 leaves no word' train --min-count 1000
 
-# A run that diverges ends, never becomes the best, and leaves the best model as it is. In one batch, in an epoch, in a
+# A run that diverges stops, never becomes the best, and does not change the best model: in a batch, in an epoch, in a
 # validation.
 for rate in 1e30 1e9; do
     refused 'lower --learning-rate' train --model diverged.safetensors --learning-rate $rate --epochs 3
     grep -q ' in epoch 1, after update [0-9]*: training has diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
-        fail "it does not say what happened"
-    grep -q '^epoch' log && fail "an epoch of a run that diverged"
-    if compgen -G 'diverged*' >/dev/null; then fail "the model of a run that diverged"; fi
+        fail "the message does not explain the failure"
+    grep -q '^epoch' log && fail "a diverged run logged an epoch"
+    if compgen -G 'diverged*' >/dev/null; then fail "a diverged run wrote a model"; fi
 done
 refused 'the validation perplexity is not a number in epoch 1, after update 1' train --model diverged.safetensors \
     --learning-rate 1e38 --batch-tokens 1000000
@@ -127,20 +127,20 @@ cp diverged.safetensors.checkpoint good
 edited '"training.rate":"0.02' '"training.rate":"1e9","x":"' good >diverged.safetensors.checkpoint
 refused 'diverged.safetensors stays that of epoch 1, the best' train --model diverged.safetensors --epochs 3 --resume \
     --learning-rate 0.02 --log diverged.csv
-cmp diverged.safetensors best || fail "the model of a run that diverged"
-(($(wc -l <diverged.csv) == 1)) || fail "a row of a run that diverged"
+cmp diverged.safetensors best || fail "a diverged run changed the best model"
+(($(wc -l <diverged.csv) == 1)) || fail "a diverged run logged a row"
 rm diverged* best good
-# Large but finite: not a long row of digits.
-train --model large.safetensors --learning-rate 1 --epochs 1 --log large.csv || fail "a great loss"
+# Large but finite: no long row of digits.
+train --model large.safetensors --learning-rate 1 --epochs 1 --log large.csv || fail "training with a large loss"
 grep -q '^epoch .* perplexity [0-9]\.[0-9]*e+[0-9]*, BLEU' log || fail "a long number: the test's, or the message's"
 awk 'length > 150' log | grep . && fail "a long line"
-"$translate" curves large.csv --y loss --output large.svg 2>log || fail "curves of great numbers"
+"$translate" curves large.csv --y loss --output large.svg 2>log || fail "curves of large numbers"
 rm large*
 
 trains=("${training[@]:1}")
 misused '--attention: .*bogus not in {none,additive,additive-y,per-dimension,temporal,.*}' "${trains[@]}" --attention bogus
-# wrong OPTION VALUE...: each value must be refused. Options of a kind have a parser in common: one of them gets all
-# that is no such number, the others what is outside of their range.
+# wrong OPTION VALUE...: each value must be rejected. Options of a kind share a parser: one option gets all malformed
+# numbers, the others get the numbers outside their range.
 wrong() { for value in "${@:2}"; do misused "--$1" "${trains[@]}" --$1="$value"; done; }
 wrong embedding 0 -1 1.5 many '' 99999999999999999999999
 for option in hidden alignment batch epochs min-count; do wrong $option 0 many; done
@@ -153,7 +153,7 @@ wrong clip 0 -1 nan
 misused '--target is required' train --source train.a
 misused '--model is required' run
 misused '^translate: --bogus is not an option of `translate train`$' "${trains[@]}" --bogus
-# A misspelled option is named, not the one that is missing then; the nearest one is suggested, or a longer one.
+# A misspelled option is named instead of the option that is then missing; the nearest or a longer option is suggested.
 misused '^translate: --modle is not an option of `translate run`; did you mean --model?$' run --modle model.safetensors
 misused '; did you mean --source?$' score --sorce=train.a --model model.safetensors
 misused '; did you mean --output?$' align --model model.safetensors --source train.a --target train.b --out links
@@ -166,6 +166,6 @@ misused '^translate: a subcommand is missing; there are train, run, score' --thr
 misused '^translate: bogus is not a subcommand; there are train, run, score' bogus
 misused '^translate: bogus is not a subcommand; there are learn, apply, undo' bpe bogus
 misused '^translate: --bogus is not known here; options follow their subcommand' --bogus
-[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
+[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model was changed"
 no_temporaries
 chmod 600 locked

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Pages for the browser, of translations and of references; curves of trainings.
+# Pages for the browser, of translations and of references; learning curves.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 100 1 train
@@ -11,16 +11,16 @@ train --epochs 2 --log log.csv || fail "training"
 train --model dimensions.safetensors --attention per-dimension --epochs 1 --bpe-codes codes || fail "training per dimension"
 train --model none.safetensors --attention none --epochs 1 || fail "training without attention"
 
-# data FILE: the page's data; checks that nothing is fetched.
+# data FILE: the page's data; checks that the page makes no external request.
 data()
 {
     [[ $(head -n 1 "$1") == '<!DOCTYPE html>' && $(tail -n 1 "$1") == '</html>' ]] || fail "$1 is not a page"
-    grep -q "default-src 'none'" "$1" || fail "$1 may ask others for something"
+    grep -q "default-src 'none'" "$1" || fail "$1 may send requests"
     grep -qi '<link\|src=\|@import\|url(' "$1" && fail "$1 needs other files"
     sed -n '/<script type="application\/json"/,/<\/script>/p' "$1"
 }
 
-# Which dimensions follow a word, of words in pieces, for the words of either side.
+# The dimensions that follow a word, for words split into subwords, on either side.
 dimensions=("$translate" dimensions --model dimensions.safetensors --source valid.a --target valid.b --least 5 --threads 1)
 for side in source target; do
     "${dimensions[@]}" --side $side --dimensions 4 --classes 2 >output 2>log || fail "dimensions of the $side"
@@ -32,13 +32,13 @@ for side in source target; do
         $1 != last { if (shown > 0 && $2 > best) exit 1; best = $2; last = $1; ++shown }
         END { exit shown != 4 || NR != 9 }' output || fail "dimensions of the $side: $(cat output)"
     "${dimensions[@]}" --side $side --dimensions 4 --classes 2 --tags $words --output tagged >printed 2>log || fail "tags"
-    cmp output tagged || fail "each word as its own tag is another class"
-    [[ ! -s printed ]] || fail "written to two places"
+    cmp output tagged || fail "using words as tags changes the classes"
+    [[ ! -s printed ]] || fail "output was written to two places"
 done
 sed 's/[a-z]*[nr]e[a-z]*/E/g; s/two/W/g' valid.a >tags
 "${dimensions[@]}" --tags tags >output 2>log || fail "tags"
 grep -q ' E$' output || fail "no tag: $(cat output)"
-"${dimensions[@]}" --by-class --dimensions 2 --picture drawn.svg >output 2>log || fail "the other way round"
+"${dimensions[@]}" --by-class --dimensions 2 --picture drawn.svg >output 2>log || fail "--by-class"
 awk 'NR > 1 { if (!($5 in n)) ++classes; if (++n[$5] > 2) exit 1 } END { exit classes != 4 }' output || fail "two dimensions of each of 4 classes: $(cat output)"
 (($(grep -c 'dimension [0-9]*: ' drawn.svg) >= 1)) || fail "no picture"
 refused 'no class has 100 words' "${dimensions[@]}" --least 100
@@ -58,18 +58,18 @@ data run.html >run.data
 (($(grep -c '^{"source"' run.data) == 5)) || fail "not 5 sentences"
 grep -q '"systems":\["model"\]' run.data || fail "no system"
 grep -q '"source":\["one","\\u003cb\\u003e","</s>"\]' run.data || grep -q '"source":\["one","\\u003cb\\u003e","\\u003c/s\\u003e"\]' run.data ||
-    fail "the first sentence is another, or not escaped: $(head -n 2 run.data)"
+    fail "the first sentence is wrong or not escaped: $(head -n 2 run.data)"
 (($(grep -c '"mean":"' run.data) == 5)) || fail "translations without weights"
-# `translate page` also reports the log-probability, whatever the search ranks by.
+# `translate page` also reports the log-probability, for any ranking of the search.
 "$translate" page --model model.safetensors --source valid.a --min-length 1 --output same.html --threads 1 2>log || fail "translate page"
 notes() { data "$1" | grep -o '"note":"[^"]*"' | sed -n "$2"; }
 [[ $(notes run.html 2,5p) == "$(notes same.html 1,4p)" && $(notes run.html 2p) == '"note":"log p -'* ]] ||
-    fail "two things are said of one translation: $(notes run.html 2,5p) $(notes same.html 1,4p)"
+    fail "the notes of one translation differ: $(notes run.html 2,5p) $(notes same.html 1,4p)"
 "$translate" run --model model.safetensors --model model.safetensors --input valid.a --page both.html >output 2>log ||
     fail "a page of an ensemble"
-grep -q '"systems":\["model + model"\]' both.html || fail "an ensemble is one system"
+grep -q '"systems":\["model + model"\]' both.html || fail "an ensemble should be one system"
 
-# Systems side by side: words, words in pieces with weights per dimension, and nothing to show.
+# Systems side by side: words, subwords with weights per dimension, and a system without attention.
 models=(--model model.safetensors --model dimensions.safetensors --model none.safetensors)
 "$translate" page "${models[@]}" --source valid.a --reference valid.b --gold <(awk '{ print NR % 2 ? "0-0 0p0" : "" }' valid.a) \
     --output page.html --sentences 10 --dimensions 3 --min-length 1 --threads 1 2>log || fail "translate page"
@@ -77,10 +77,10 @@ data page.html >page.data
 (($(grep -c '^{"source"' page.data) == 10)) || fail "not 10 sentences"
 grep -q '"systems":\["model","dimensions","none"\]' page.data || fail "not three systems"
 (($(grep -c '"sure":\[\[0,0\]\],"possible":\[\[0,0\]\]' page.data) == 5)) || fail "no gold links"
-[[ $(grep -o '"words":' page.data | wc -l) == 30 ]] || fail "not three translations of each"
+[[ $(grep -o '"words":' page.data | wc -l) == 30 ]] || fail "not three translations per sentence"
 grep -q '"dimensions":16,"kept":3,' page.data || fail "no dimensions"
 
-# Empty lines keep their places, with nothing to show.
+# Empty lines keep their positions and have no attention.
 printf 'one two\n\nthree\n' >gap.a
 printf 'zwei eins\neins\n\n' >gap.b
 for how in '' --forced; do
@@ -89,20 +89,20 @@ for how in '' --forced; do
         fail "empty lines $how"
     data gap.html | grep '^{"source"' >gap.data
     (($(wc -l <gap.data) == 3)) || fail "not 3 sentences"
-    sed -n 2p gap.data | grep -q '^{"source":\["\(<\|\\u003c\)/s[^,]*\],"reference":\["eins"\]' || fail "the second is another"
+    sed -n 2p gap.data | grep -q '^{"source":\["\(<\|\\u003c\)/s[^,]*\],"reference":\["eins"\]' || fail "the second sentence is wrong"
     empty=$([[ $how ]] && echo 3 || echo 2)
     (($(sed -n "${empty}p" gap.data | grep -o '"words":\[\]' | wc -l) == 3)) || fail "words of an empty line: $(cat gap.data)"
 done
 
-# Led through the reference: all have its words, and all but one have weights.
+# Forced decoding of the reference: all systems have its words, and all but one have weights.
 "$translate" page "${models[@]}" --name A --name B --name 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --output forced.html \
     2>log || fail "--forced"
 data forced.html >forced.data
 grep -q '<title>a &amp; b</title>' forced.html || fail "no title"
-grep -q '"systems":\["A","B","C \\u003ci\\u003e"\]' forced.data || fail "other names"
+grep -q '"systems":\["A","B","C \\u003ci\\u003e"\]' forced.data || fail "wrong names"
 (($(grep -o '"mean":"' forced.data | wc -l) == 24)) || fail "weights of 12 sentences by two systems"
 first='["'$(head -n 1 valid.b | sed 's/ /","/g')'"]'
-[[ $(grep -m 1 '^{"source"' forced.data | grep -F -o "\"words\":$first" | wc -l) == 3 ]] || fail "not the reference's words"
+[[ $(grep -m 1 '^{"source"' forced.data | grep -F -o "\"words\":$first" | wc -l) == 3 ]] || fail "the words are not those of the reference"
 # One row per word: 16 dimensions instead of 1.
 (($(grep -o '"kept":16,' forced.data | wc -l) == 12)) || fail "dimensions of each sentence"
 
@@ -121,8 +121,8 @@ refused 'valid.a: would overwrite' "$translate" page --model model.safetensors -
 refused 'nothing: is empty' bash -c ': >nothing; "$@"' - "${page[@]}" --source nothing
 refused 'page.html: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "$translate" page --model model.safetensors \
     --source valid.a --output page.html
-data page.html | cmp - page.data || fail "the page is another"
-[[ ! -e never.html ]] || fail "something was written"
+data page.html | cmp - page.data || fail "the page was changed"
+[[ ! -e never.html ]] || fail "a rejected command wrote a page"
 misused '--reference' "${page[@]:1}" --forced
 misused '--reference' "${page[@]:1}" --gold gold
 misused '--sentences' "${page[@]:1}" --sentences 0
@@ -164,8 +164,8 @@ for wrong in much:'is not a number' 1e999:'is beyond what a double holds' 1e-400
     printf '%s\n1,10,0.5,2,0.001,1.5,20.5,\n2,20,1,1,0.001,%s,30,\n' "$header" "${wrong%:*}" >bad
     refused "bad:3: validation_loss: \"${wrong%:*}\" ${wrong#*:}" "${curves[@]}" bad
 done
-[[ ! -e never.svg ]] || fail "something was written"
-# Any finite number is drawn, in a picture of ordinary size; missing values and those that are not finite leave a gap.
+[[ ! -e never.svg ]] || fail "a rejected command wrote a picture"
+# Any finite number is drawn, in a picture of ordinary size; missing and non-finite values leave a gap.
 for values in '1.7e18' '1e308 -1e308 5e-324' 'nan 3 inf' '5e-324 1e-323 -1e-310' 'nan nan '; do
     echo "$header"
     epoch=0
@@ -176,15 +176,15 @@ for n in 1 2 3 4 5; do
         # shellcheck disable=SC2086  # several words
         timeout 60 "$translate" curves $axes "any$n.csv" --output any.svg 2>log || fail "curves of any numbers: any$n.csv"
         (($(wc -c <any.svg) < 10000)) || fail "a large picture: any$n.csv $axes"
-        if grep -q '"[-a-z]*nan\|"-*inf' any.svg; then fail "a place that is not a number: any$n.csv $axes"; fi
+        if grep -q '"[-a-z]*nan\|"-*inf' any.svg; then fail "a position is not a number: any$n.csv $axes"; fi
     done
 done
-[[ $(grep -c 'class="hit' any.svg) == 0 ]] || fail "points of no number"
+[[ $(grep -c 'class="hit' any.svg) == 0 ]] || fail "points without a value"
 "$translate" curves any3.csv --output any.svg 2>log && [[ $(grep -c 'class="hit' any.svg) == 1 ]] || fail "one point, two gaps"
 misused '--x' "${curves[@]:1}" log.csv --x hours
 misused '--y' "${curves[@]:1}" log.csv --y ter
 misused 'LOG' "${curves[@]:1}"
-# Repeatable options take one value each time, wherever they are.
+# Repeatable options take one value each time, at any position.
 for arguments in '--name A --name B log.csv other/log.csv' 'log.csv --name A other/log.csv --name B'; do
     # shellcheck disable=SC2086  # several words
     "$translate" curves $arguments --output curves.svg 2>log || fail "$arguments"

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A path that is empty, and an output that cannot be written, end `translate` and `evaluate` before the work begins.
+# With an empty path, or an output that cannot be written, `translate` and `evaluate` exit before they start to work.
 evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
 sentences 10 2 valid
 
-# empty COMMAND...: must be refused because of its empty path.
+# empty COMMAND...: the command must reject its empty path.
 checked=0
 empty()
 {
     local status=0
     "$@" >output 2>log </dev/null || status=$?
-    ((status == 2)) || fail "ended with $status: ${*@Q}"
-    grep -q 'the path is empty; give the name of a file' log || fail "another message: ${*@Q}"
+    ((status == 2)) || fail "exit code $status: ${*@Q}"
+    grep -q 'the path is empty; give the name of a file' log || fail "wrong message: ${*@Q}"
     checked=$((checked + 1))
 }
 
-# Every FILE in the help of a command, left empty. commands NAME...: those of a program, and of its commands.
+# Every FILE in the help of a command, left empty. commands NAME...: the commands of a program.
 commands() { "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) .*/\1/p'; }
 refuses_empty_paths()
 {
-    local option help equals=  # one option of a command shows that "OPTION=" is read as the others are
+    local option help equals=  # one option of a command checks that "OPTION=" is parsed like "OPTION VALUE"
     help=$("$@" --help)
     while read -r option; do
         empty "$@" "$option" ''
@@ -41,7 +41,7 @@ for program in "$translate" "$evaluate"; do
     done
 done
 rm output log
-[[ -z $(ls -A) ]] || fail "something was written: $(ls -A)"
+[[ -z $(ls -A) ]] || fail "files were written: $(ls -A)"
 cd ..
 ((checked >= 60)) || fail "only $checked command lines with an empty path"
 # Values that need not be paths may be empty.
@@ -49,7 +49,7 @@ train --epochs 1 || fail "training"
 "$translate" page --model model.safetensors --source valid.a --output page.html --title '' --name= 2>log || fail "--title ''"
 "$translate" run --model model.safetensors --input valid.a --replace-unknown >output 2>log || fail "--replace-unknown alone"
 
-# Outputs that cannot be written are refused before anything is read.
+# Outputs that cannot be written are rejected before any input is read.
 unreadable=(--source missing --target missing)
 refused 'none/model: cannot create a temporary' train --model none/model "${unreadable[@]}"
 for page in --alignments --page --tokens; do
@@ -68,7 +68,7 @@ printf '#version: 0.2\n' >codes
 refused 'none/x: cannot create a temporary' "$translate" bpe apply --codes codes --input missing --output none/x
 refused 'none/x: cannot create a temporary' "$translate" bpe undo --input missing --output none/x
 
-# A link to a file that does not exist yet is followed; so two names may be one file.
+# A link to a file that does not exist yet is followed; two names may therefore be one file.
 ln -s to/a.svg picture.svg
 mkdir to
 "$translate" run --model model.safetensors --input valid.a --alignments picture.svg >output 2>log || fail "through a link"

@@ -17,7 +17,7 @@ std::string first_missing(const char* features)
 
 }  // namespace
 
-TEST_CASE("a processor has what this program was built for, and not what there is none of")
+TEST_CASE("a processor supports the instructions of this program; unknown ones are reported")
 {
     CHECK(first_missing(HEED_BUILT_FOR) == "");
     CHECK(first_missing("") == "");

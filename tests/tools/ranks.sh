@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Several processes under mpirun: the updates are those of one process but for rounding, and repeat bit for bit; any
-# number of processes resumes; a killed one ends the others; translations and scores are those of one process.
+# Several processes under mpirun: the updates equal those of one process except for rounding, and repeat bit for bit;
+# any number of processes can resume; if one is killed, the others exit; translations and scores equal those of one
+# process.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 evaluate=$(realpath -- "$2")
-# As root, with more processes than cores, and inside of containers. With another launcher these say nothing.
+# For root, more processes than cores, and containers. Other launchers ignore these variables.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
 export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0  # MPI itself leaks
@@ -15,31 +16,31 @@ if ! command -v mpirun >/dev/null; then
     exit 77
 fi
 
-# Without MPI several processes refuse, once.
+# Without MPI several processes exit with one error message.
 if ! ldd "$translate" | grep -q libmpi; then
     status=0
     mpirun -n 2 "$translate" score --model x --source x --target x 2>log || status=$?
-    ((status)) || fail "two processes without MPI"
-    (($(grep -c '^translate: was started as 2 processes, but is built without MPI' log) == 1)) || fail "no refusal, or two"
+    ((status)) || fail "two processes without MPI succeeded"
+    (($(grep -c '^translate: was started as 2 processes, but is built without MPI' log) == 1)) || fail "not exactly one error message"
     echo 'translate is built without MPI: the rest is skipped'
     exit 77
 fi
 
 sentences 36 1 train
 sentences 21 2 valid
-# Without --alignment, which some systems have no use for.
+# Without --alignment, which some systems do not support.
 training=("$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b
     --model model.safetensors --embedding 8 --hidden 8 --batch 8 --threads 1)
 fixed=(--optimizer sgd --learning-rate 0.5 --dropout 0.3 --epochs 3 --patience 9)
 
-# ranks N OPTION...: trains with N processes; with 0, without mpirun.
+# ranks N OPTION...: trains with N processes; with N = 0, without mpirun.
 ranks()
 {
     local -a launcher=()
     if (($1)); then launcher=(mpirun -n "$1"); fi
     "${launcher[@]}" "${training[@]}" "${@:2}" 2>log
 }
-# numbers FILE: the parameters of a model, in an order of their own.
+# numbers FILE: the parameters of a model, in a fixed order.
 numbers()
 {
     local size
@@ -51,9 +52,9 @@ same_numbers()
 {
     paste <(numbers "$1") <(numbers "$2") |
         awk 'NF != 2 { bad = 1 } { d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d; ++n }
-             END { if (bad || n == 0 || !(most < 1e-5)) { print "greatest difference", most, "of", n; exit 1 } }'
+             END { if (bad || n == 0 || !(most < 1e-5)) { print "maximum difference", most, "of", n; exit 1 } }'
 }
-# same_course ONE OTHER: two logs, but for times and speeds; losses to 1e-5.
+# same_course ONE OTHER: two logs are equal, except for times and speeds; losses to 1e-5.
 same_course()
 {
     paste -d , "$1" "$2" | awk -F , '
@@ -63,23 +64,23 @@ same_course()
 }
 fresh() { rm -f model.safetensors* course.csv; }
 
-# 1 and 4 processes, of which some get no sentence of the last batches: the last has four.
+# 1 and 4 processes; some get no sentence of the last batch, which has four.
 ranks 0 "${fixed[@]}" --log one.csv || fail "one process"
 mv model.safetensors one
 rm model.safetensors.checkpoint
 for n in 1 4; do
     fresh
     ranks $n "${fixed[@]}" --log course.csv || fail "$n processes"
-    same_course one.csv course.csv || fail "$n processes have other losses"
-    same_numbers one model.safetensors || fail "$n processes train another model"
-    if ((n == 1)); then cmp one model.safetensors || fail "one process under mpirun is not one process"; fi
-    (($(grep -c '^epoch' log) == 3)) || fail "not one line an epoch"
+    same_course one.csv course.csv || fail "$n processes have different losses"
+    same_numbers one model.safetensors || fail "$n processes train a different model"
+    if ((n == 1)); then cmp one model.safetensors || fail "one process under mpirun trains a different model"; fi
+    (($(grep -c '^epoch' log) == 3)) || fail "not one line per epoch"
 done
 fresh
 ranks 0 "${fixed[@]}" --dropout 0 || fail "without dropout"
-same_numbers one model.safetensors >/dev/null && fail "dropout makes no difference, so this tests little"
+same_numbers one model.safetensors >/dev/null && fail "dropout has no effect: the test is ineffective"
 
-# More processes than sentences in a batch; the same again has the same bits.
+# More processes than sentences in a batch; a second run is equal bit for bit.
 fresh
 ranks 0 "${fixed[@]}" --batch 2 --epochs 1 || fail "batches of two"
 mv model.safetensors two
@@ -88,10 +89,10 @@ for again in 1 2; do
     ranks 4 "${fixed[@]}" --batch 2 --epochs 1 || fail "four processes, batches of two"
     mv model.safetensors four.$again
 done
-same_numbers two four.1 || fail "with idle processes another model"
-cmp four.1 four.2 || fail "the same again has other bits"
+same_numbers two four.1 || fail "idle processes change the model"
+cmp four.1 four.2 || fail "a second run differs"
 
-# Each system, and what a step can have besides.
+# Each system, and options that affect a step.
 while read -r -a how; do
     for n in 0 3; do
         fresh
@@ -99,31 +100,31 @@ while read -r -a how; do
         mv model.safetensors system.$n
         mv course.csv system.$n.csv
     done
-    same_course system.0.csv system.3.csv || fail "${how[*]}: other losses"
-    same_numbers system.0 system.3 || fail "${how[*]}: another model"
+    same_course system.0.csv system.3.csv || fail "${how[*]}: different losses"
+    same_numbers system.0 system.3 || fail "${how[*]}: a different model"
 done <<<"--system transformer --heads 2
 --system luong --input-feeding --accumulate 2 --average 2 --bpe 3
 --system choi --candidates 3:2${HEED_TEST_EXHAUSTIVE:+
 --system convs2s
 --system sankaran --attention coverage}"
 
-# Interrupted by other numbers of processes, it is the same training.
+# Interrupted and resumed with other numbers of processes, the result is the same.
 fresh
 ranks 2 "${fixed[@]}" --epochs 1 --log course.csv || fail "the first epoch"
 ranks 3 "${fixed[@]}" --epochs 2 --log course.csv --resume || fail "resuming with three"
-grep -q '^note: started with 2 .*, resumed with 3' log || fail "no word about the number of processes"
+grep -q '^note: started with 2 .*, resumed with 3' log || fail "the number of processes is not reported"
 ranks 0 "${fixed[@]}" --log course.csv --resume || fail "resuming without mpirun"
-same_course one.csv course.csv || fail "resumed by other numbers of processes, the losses are others"
-same_numbers one model.safetensors || fail "resumed by other numbers of processes, the model is another"
+same_course one.csv course.csv || fail "resuming with other numbers of processes changes the losses"
+same_numbers one model.safetensors || fail "resuming with other numbers of processes changes the model"
 
-# long N: a training that does not end, and `launcher` is its mpirun; waits for a first checkpoint.
+# long N: starts a training run that does not end, with `launcher` as its mpirun; waits for a first checkpoint.
 long()
 {
     fresh
     mpirun -n "$1" "${training[@]}" --epochs 1000000 --patience 1000000 --batch 4 2>log &
     launcher=$!
     until [[ -e model.safetensors.checkpoint ]]; do
-        kill -0 $launcher || fail "it ended by itself"
+        kill -0 $launcher || fail "training ended early"
         sleep 0.02
     done
     mapfile -t processes < <(pgrep -P $launcher | sort -n)
@@ -135,10 +136,10 @@ ended()
     local begin=$SECONDS
     status=0
     wait $launcher || status=$?
-    ((SECONDS - begin <= $1)) || fail "it took $((SECONDS - begin)) seconds to end"
+    ((SECONDS - begin <= $1)) || fail "exiting took $((SECONDS - begin)) seconds"
     for process in "${processes[@]}"; do
         while kill -0 "$process" 2>/dev/null; do
-            ((SECONDS - begin <= $1)) || fail "a process is left"
+            ((SECONDS - begin <= $1)) || fail "a process is still running"
             sleep 0.05
         done
     done
@@ -150,26 +151,26 @@ goes_on()
     [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the resumed run did not finish"
 }
 
-# One of them is killed.
+# One process is killed.
 for victim in 0 2; do
     long 3
     kill -KILL "${processes[victim]}"
     ended 10
-    ((status)) || fail "a killed process, and all is well?"
-    grep -q -- '--resume goes on from model.safetensors.checkpoint' log || fail "it does not say how to go on"
+    ((status)) || fail "a process was killed, but the exit code is 0"
+    grep -q -- '--resume goes on from model.safetensors.checkpoint' log || fail "the message does not explain how to resume"
     goes_on $victim
 done
 
-# Ctrl-C is for all.
+# Ctrl-C stops all processes.
 long 2
 kill -INT $launcher
 ended 10
 ((status)) || fail "interrupted, with status 0"
-# On a busy machine the launcher kills before a step has ended.
-grep -q -- '^stopped in epoch .*--resume\|--resume goes on' log || fail "it does not say how to go on"
+# On a busy machine the launcher kills the processes before a step has ended.
+grep -q -- '^stopped in epoch .*--resume\|--resume goes on' log || fail "the message does not explain how to resume"
 goes_on 3
 
-# Translations, alignments, pages and scores are those of one process, byte for byte.
+# Translations, alignments, pages and scores equal those of one process, byte for byte.
 compare()
 {
     "$translate" "$@" >expected 2>log || fail "$*"
@@ -177,8 +178,8 @@ compare()
     mv page.html expected.html 2>/dev/null || true
     mpirun -n 3 "$translate" "$@" >output 2>log || fail "three processes: $*"
     cmp expected output || fail "three processes give another output: $*"
-    if [[ -e expected.svg ]]; then cmp expected.svg pictures.svg || fail "other pictures"; fi
-    if [[ -e expected.html ]]; then cmp expected.html page.html || fail "another page"; fi
+    if [[ -e expected.svg ]]; then cmp expected.svg pictures.svg || fail "different pictures"; fi
+    if [[ -e expected.html ]]; then cmp expected.html page.html || fail "a different page"; fi
     rm -f expected.* pictures.svg page.html
 }
 { cat valid.a; echo; cat train.a; } >lines
@@ -191,13 +192,13 @@ compare score --model one --model four.1 --threads 1 --batch 4 --source valid.a 
 mpirun -n 2 "${translate}" "${common[@]}" <lines >output 2>log || fail "standard input"
 "$translate" "${common[@]}" <lines 2>log | cmp - output || fail "standard input of two processes"
 
-# A search waits for lines when one of its processes is killed.
+# A search is waiting for lines when one of its processes is killed.
 mkfifo fifo
 exec 9<>fifo
 mpirun -n 3 "$translate" "${common[@]}" <fifo >output 2>log &
 launcher=$!
 until mapfile -t processes < <(pgrep -P $launcher | sort -n) && ((${#processes[@]} == 3)); do
-    kill -0 $launcher || fail "the search ended by itself"
+    kill -0 $launcher || fail "the search ended early"
     sleep 0.05
 done
 echo one >&9
@@ -205,16 +206,16 @@ sleep 0.5
 kill -KILL "${processes[1]}"
 ended 10
 exec 9>&-
-((status)) || fail "a killed process, and the search is well?"
-grep -q 'signal 9\|[Kk]illed\|KILLED' log || fail "nothing says that a process was killed"
+((status)) || fail "a process was killed, but the exit code is 0"
+grep -q 'signal 9\|[Kk]illed\|KILLED' log || fail "no message reports the killed process"
 
-# What all refuse is said once.
+# An error of all processes is reported once.
 refused_by_all()
 {
     local status=0
     mpirun -n 3 "${@:2}" >output 2>log || status=$?
-    ((status)) || fail "not refused: ${*:2}"
-    (($(grep -c "$1" log) == 1)) || fail "not said once: $1"
+    ((status)) || fail "not rejected: ${*:2}"
+    (($(grep -c "$1" log) == 1)) || fail "not reported once: $1"
 }
 fresh
 refused_by_all '^translate: model.safetensors.checkpoint: no such file, so nothing to resume' "${training[@]}" --resume
@@ -224,6 +225,6 @@ refused_by_all '^translate: `translate page` is the work of one process; start i
 refused_by_all 'no-such-option' "$translate" run --model one --no-such-option
 refused_by_all '^evaluate: is the work of one process; start it without mpirun' \
     "$evaluate" bleu --reference valid.b valid.b
-[[ ! -s output ]] || fail "evaluate does not only refuse"
+[[ ! -s output ]] || fail "evaluate printed output"
 no_temporaries
-if compgen -G '.*.lock'; then fail "a lock is left"; fi
+if compgen -G '.*.lock'; then fail "a lock file remains"; fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# How the numbers are updated: optimizers, learning rates, gradients and models that are summed; and recipes.
+# Update rules: optimizers, learning rates, gradient accumulation and averaging; and recipes.
 recipes=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../tools/translate/recipes")
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -10,7 +10,7 @@ sentences 10 2 valid
 
 # rates FILE: the learning rates of a log, those of the last updates of its epochs.
 rates() { cut -d, -f 5 "$1" | tail -n +2 | paste -sd ' '; }
-# numbers NAME FILE: a tensor's numbers.
+# numbers NAME FILE: the numbers of a tensor.
 numbers()
 {
     local span
@@ -20,7 +20,7 @@ numbers()
 }
 fresh() { rm -f model.safetensors*; }
 
-# Resumed is as if never interrupted: two epochs and two more, by every rule. 5 batches make 3 updates.
+# Resuming equals an uninterrupted run: two epochs and two more, with every rule. 5 batches make 3 updates.
 for rule in 'adam --adam-betas 0.9:0.98 --warm-up 4' 'sgd --halve-from 2' adadelta; do
     # shellcheck disable=SC2206  # several words
     how=(--optimizer $rule --accumulate 2 --average 2 --patience 9)
@@ -29,15 +29,15 @@ for rule in 'adam --adam-betas 0.9:0.98 --warm-up 4' 'sgd --halve-from 2' adadel
     fresh
     train "${how[@]}" --epochs 2 --log parts.csv || fail "two epochs by $rule"
     train "${how[@]}" --epochs 4 --log parts.csv --resume || fail "two more by $rule"
-    cmp model.safetensors whole.safetensors || fail "resumed, the model of $rule is another"
-    [[ $(cut -d, -f 1,2,4-7 parts.csv) == "$(cut -d, -f 1,2,4-7 whole.csv)" ]] || fail "resumed, the log of $rule is another"
+    cmp model.safetensors whole.safetensors || fail "the resumed model of $rule differs"
+    [[ $(cut -d, -f 1,2,4-7 parts.csv) == "$(cut -d, -f 1,2,4-7 whole.csv)" ]] || fail "the resumed log of $rule differs"
     [[ $(cut -d, -f 2 whole.csv | paste -sd ' ') == 'updates 3 6 9 12' ]] || fail "--accumulate 2 of $rule: $(cat whole.csv)"
     [[ $(metadata options.optimizer model.safetensors) == "${rule%% *}" || ${rule%% *} == adam ]] || fail "$rule is not in the model"
     fresh
 done
-grep -q 'loss .* rate 1 ' log || fail "adadelta has another rate than 1: $(cat log)"
+grep -q 'loss .* rate 1 ' log || fail "the rate of adadelta is not 1: $(cat log)"
 
-# The rates. Five updates per epoch; warm-up ends with the fourth.
+# The rates. Five updates per epoch; warm-up ends after the fourth.
 train --epochs 4 --warm-up 4 --learning-rate 0.01 --log up.csv || fail "--warm-up"
 [[ $(rates up.csv) == '0.00894427 0.00632456 0.00516398 0.00447214' ]] || fail "--warm-up: $(rates up.csv)"
 fresh
@@ -48,7 +48,7 @@ train --epochs 4 --halve-from 2 --patience 9 --optimizer sgd --learning-rate 0.5
 [[ $(rates halved.csv) == '0.5 0.5 0.25 0.125' ]] || fail "--halve-from: $(rates halved.csv)"
 fresh
 
-# A mean per word over both batches: the gradient of all sentences at once.
+# A mean per word over both batches equals the gradient of all sentences together.
 train --epochs 3 --dropout 0 --batch 40 --log at_once.csv || fail "one batch"
 fresh
 train --epochs 3 --dropout 0 --batch 10 --accumulate 4 --log summed.csv || fail "--accumulate"
@@ -58,24 +58,24 @@ paste -d, <(cut -d, -f 2,4,6 at_once.csv) <(cut -d, -f 2,4,6 summed.csv) |
     fail "--accumulate 4 is not one batch: $(cat at_once.csv summed.csv)"
 train --epochs 3 --dropout 0 --batch 10 --log each.csv || fail "four updates"
 fresh
-cut -d, -f 4 each.csv | cmp -s - <(cut -d, -f 4 at_once.csv) && fail "four updates are one: the test tests nothing"
+cut -d, -f 4 each.csv | cmp -s - <(cut -d, -f 4 at_once.csv) && fail "four updates equal one: the test is ineffective"
 
-# The end within an epoch: its validation is the last. The mean of one model is that model.
+# A run that ends within an epoch is validated last at its end. The mean of one model is that model.
 train --epochs 9 --max-updates 7 --log ended.csv || fail "--max-updates"
 [[ $(cut -d, -f 2 ended.csv | paste -sd ' ') == 'updates 5 7' ]] || fail "7 updates: $(cat ended.csv)"
 [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "not finished after 7 updates"
-train --epochs 9 --max-updates 7 --resume || fail "resuming what has ended"
+train --epochs 9 --max-updates 7 --resume || fail "resuming a finished run"
 grep -q '^epoch ' log && fail "an epoch after the last update"
 cp model.safetensors plain
 refused 'started with --max-updates 7, not 8' train --epochs 9 --max-updates 8 --resume
 fresh
 train --epochs 9 --max-updates 7 --average 1 || fail "--average 1"
 for name in encoder.embedding decoder.b; do
-    cmp <(numbers $name plain) <(numbers $name model.safetensors) || fail "the mean of one model is another"
+    cmp <(numbers $name plain) <(numbers $name model.safetensors) || fail "the mean of one model differs"
 done
 fresh
 
-# The mean of two: training goes on from the parameters themselves, which the checkpoint keeps.
+# The mean of two models: training continues from the parameters, which the checkpoint stores, not from the mean.
 train --epochs 2 || fail "two epochs"
 numbers decoder.b model.safetensors.checkpoint >second
 fresh
@@ -83,8 +83,8 @@ train --epochs 1 || fail "one epoch"
 numbers decoder.b model.safetensors.checkpoint >first
 fresh
 train --epochs 2 --average 2 || fail "--average 2"
-numbers decoder.b model.safetensors.checkpoint | cmp - second || fail "training goes on from the mean"
-grep -q '^epoch  2 .*\*' log || fail "the second epoch is not the best: the test tests nothing"
+numbers decoder.b model.safetensors.checkpoint | cmp - second || fail "training continues from the mean"
+grep -q '^epoch  2 .*\*' log || fail "the second epoch is not the best: the test is ineffective"
 paste first second <(numbers decoder.b model.safetensors) |
     awk '{ d = ($1 + $2) / 2 - $3; if (d < -1e-7 || d > 1e-7) exit 1; if ($2 != $3) differ = 1 } END { exit !differ }' ||
     fail "not the mean: $(paste first second <(numbers decoder.b model.safetensors))"
@@ -93,10 +93,10 @@ mv bad model.safetensors.checkpoint
 refused 'average.0' train --epochs 3 --average 2 --resume
 fresh
 
-# Files without the new options are what they were: only what differs from the defaults is stated.
+# Files record only options that differ from the defaults.
 train --epochs 1 || fail "the defaults"
 for option in system cell optimizer average; do
-    [[ -z $(metadata options.$option model.safetensors) ]] || fail "--$option is stated"
+    [[ -z $(metadata options.$option model.safetensors) ]] || fail "--$option is recorded"
 done
 fresh
 train --epochs 1 --cell lstm || fail "--cell lstm"
@@ -111,10 +111,10 @@ edited '"options.cell":"lstm"' '"options.system":"vax"' model.safetensors >bad
 refused 'there is no system "vax"' "$translate" run --model bad --input valid.a
 fresh
 
-# Recipes: the command line wins, in any order.
+# Recipes: the command line takes precedence, in any order.
 printf '# how\nhidden = 12\n\nsystem = "luong"  # not rnnsearch\nreverse-source = true\nepochs = 1\n' >recipe
 train --recipe recipe --hidden 8 || fail "--recipe"
-[[ $(metadata options.hidden model.safetensors)/$(metadata options.system model.safetensors) == 8/luong ]] || fail "the command line does not win"
+[[ $(metadata options.hidden model.safetensors)/$(metadata options.system model.safetensors) == 8/luong ]] || fail "the command line does not take precedence"
 [[ $(metadata options.reverse-source model.safetensors) == 2 ]] || fail "a flag of the recipe is not set"
 fresh
 "${training[@]:0:12}" --recipe=recipe --alignment 8 --threads 1 2>log || fail "--recipe=FILE"
@@ -124,7 +124,7 @@ wrong()
 {
     printf 'cell = lstm\n# a comment\n%s\n' "$1" >wrong
     refused "$2" train --recipe wrong
-    grep -q '^translate: wrong:3: ' messages || fail "the message does not begin with file and line"
+    grep -q '^translate: wrong:3: ' messages || fail "the message does not start with file and line"
 }
 wrong 'hiden = 8' 'has no option --hiden'
 wrong 'hidden = eight' '--hidden: '
@@ -136,7 +136,8 @@ wrong 'model.hidden = 8' 'is not an option'
 wrong 'recipe = other' 'has no option --recipe'
 refused 'nowhere/recipe: cannot be opened' train --recipe nowhere/recipe
 
-# Recipes that come with the program have names, but a file comes first; the program finds them wherever it is called.
+# Recipes that come with the program have names, but a file of that name takes precedence; the program finds its recipes
+# from any folder.
 refused 'nowhere: no such file, and no recipe that comes with this program; there is bahdanau2015, luong2015, ' \
     train --recipe nowhere
 for name in luong2015 luong2015.ini; do
@@ -154,10 +155,10 @@ for recipe in "$recipes"/*; do
     "$translate" train --recipe "$recipe" --help >help 2>log || fail "$recipe: $(cat log)"
 done
 
-# What does not go together.
+# Options that exclude each other.
 contradicts '--adam-betas: is for --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
 misused 'excludes' "${training[@]:1}" --warm-up 3 --halve-from 3
 misused 'give two numbers' "${training[@]:1}" --adam-betas 0.9:1
 misused 'there is no system "vax"; there is ' "${training[@]:1}" --system vax
-[[ ! -e model.safetensors ]] || fail "refused, but there is a model"
+[[ ! -e model.safetensors ]] || fail "rejected, but a model was written"
 no_temporaries

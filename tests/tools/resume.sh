@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Ctrl-C, SIGTERM or SIGHUP at any moment saves and ends; --resume continues to the same result, bit for bit.
+# Ctrl-C, SIGTERM or SIGHUP at any time saves and exits; --resume continues to the same result, bit for bit.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 150 1 few
@@ -9,7 +9,7 @@ sentences 20 2 valid
 how=(--attention temporal --embedding 24 --hidden 24 --alignment 24 --batch 4 --epochs 4 --dropout 0.3
     --learning-rate 0.0001)
 
-# As much text as an epoch needs to be interrupted in its middle: a quarter of a second's.
+# Enough text to interrupt an epoch in the middle: a quarter of a second.
 for side in a b; do cp few.$side train.$side; done
 begin=$(date +%s%N)
 train "${how[@]}" --epochs 1 || fail "one epoch"
@@ -19,8 +19,8 @@ for ((copies = 1; copies < 30 && copies * milliseconds < 250; ++copies)); do
     for side in a b; do cat few.$side >>train.$side; done
 done
 
-# interrupt SIGNAL LINES PAUSE OPTION...: ends training PAUSE seconds after LINES lines of its messages. Returns its
-# status.
+# interrupt SIGNAL LINES PAUSE OPTION...: interrupts training PAUSE seconds after LINES lines of messages. Returns its
+# exit code.
 interrupt()
 {
     local process status=0 line lines=0
@@ -43,13 +43,13 @@ interrupt()
     return $status
 }
 
-# tensors FILE: a safetensors file without its header. A checkpoint's header says how long it took.
+# tensors FILE: a safetensors file without its header. A checkpoint's header contains the elapsed time.
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 
 middles=0
 plain=("${how[@]}")
 for threads in 1 2; do
-    # With two threads, everything else that a checkpoint must hold as well.
+    # The run with two threads also has all other state that a checkpoint must store.
     if ((threads == 2)); then how+=(--cell lstm --optimizer adadelta --warm-up 700 --learning-rate 1 --accumulate 2 --average 3); fi
     train "${how[@]}" --threads $threads || fail "uninterrupted"
     mv model.safetensors uninterrupted.safetensors
@@ -64,25 +64,25 @@ for threads in 1 2; do
         status=0
         # shellcheck disable=SC2086  # no word at first
         interrupt "$signal" "$lines" "$pause" --threads $threads $resume || status=$?
-        if ((status == 0)); then  # a busy machine: it finished before the signal came. The next moment starts again.
+        if ((status == 0)); then  # a busy machine: it finished before the signal arrived; the next interruption starts again
             rm model.safetensors*
             resume=''
             continue
         fi
-        ((status == 128 + $(kill -l "$signal"))) || fail "$signal after $lines lines and $pause s: ended with $status"
-        grep -q '^stopped in epoch .*--resume' log || fail "it does not say what to do next"
+        ((status == 128 + $(kill -l "$signal"))) || fail "$signal after $lines lines and $pause s: exit code $status"
+        grep -q '^stopped in epoch .*--resume' log || fail "the message does not explain how to resume"
         [[ $(metadata training.finished model.safetensors.checkpoint) == 0 ]] || fail "no unfinished checkpoint"
         (($(metadata training.batch model.safetensors.checkpoint))) && middles=$((middles + 1))
         resume=--resume
     done
     # shellcheck disable=SC2086
     train "${how[@]}" --threads $threads $resume || fail "resuming"
-    cmp model.safetensors uninterrupted.safetensors || fail "interrupted and resumed, the model is another ($threads threads)"
-    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "weights or the optimizer's state are others"
-    [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the checkpoint is not a finished one"
-    [[ $(metadata training.best-loss model.safetensors.checkpoint) == "$loss" ]] || fail "the best loss is another"
+    cmp model.safetensors uninterrupted.safetensors || fail "the model of an interrupted and resumed run differs ($threads threads)"
+    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "weights or the optimizer's state differ"
+    [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the checkpoint is not marked as finished"
+    [[ $(metadata training.best-loss model.safetensors.checkpoint) == "$loss" ]] || fail "the best loss differs"
 
-    # Nothing to do; then more epochs, with the same result as more epochs from the start.
+    # A finished run; then more epochs, with the same result as more epochs from the start.
     train "${how[@]}" --threads $threads --resume || fail "resuming a finished run"
     cmp model.safetensors uninterrupted.safetensors || fail "resuming a finished run changes the model"
     train "${how[@]}" --threads $threads --resume --epochs 5 --patience 9 || fail "resuming with more epochs"
@@ -97,18 +97,18 @@ done
 how=("${plain[@]}")
 ((middles >= 2)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
 
-# Interrupted in the update that ruins it, a run saves none of it: one batch is the whole text.
+# A run that is interrupted in the update that ruins it does not save: the whole text is one batch.
 interrupt INT 1 0.02 --batch 5000 --learning-rate 1e300 && fail "training with such a learning rate"
 if [[ -e model.safetensors.checkpoint ]]; then
     "$translate" run --model model.safetensors.checkpoint --input valid.a >output 2>log || fail "a ruined checkpoint"
 else
-    # Or it finds that at the epoch's end, if the signal comes later.
+    # Or it detects the problem at the end of the epoch, if the signal arrives later.
     grep -q '^translate: \("[a-zA-Z._]*"\[[0-9]*\] is \(NaN\|infinite\)\|the validation perplexity is not a number\) in epoch 1, after update 1: .*no model was written' log ||
-        fail "it does not say what is wrong"
+        fail "the message does not explain the error"
 fi
 rm -f model.safetensors*
 
-# SIGHUP stays ignored if it is when the program starts, as under nohup.
+# SIGHUP stays ignored if it is ignored when the program starts, as under nohup.
 line=''
 mkfifo messages.pipe
 (
@@ -123,18 +123,18 @@ mkfifo messages.pipe
 wait $! || fail "SIGHUP under nohup"
 rm messages.pipe model.safetensors*
 
-# A finished run is not thrown away, nor is its log.
+# A finished run and its log are not overwritten.
 train --epochs 1 --log kept.csv || fail "one epoch"
 kept=$(cksum model.safetensors model.safetensors.checkpoint kept.csv)
 refused 'model.safetensors.checkpoint: a finished run ended here; add --resume and more --epochs' train --epochs 2 --log kept.csv
-[[ $(cksum model.safetensors model.safetensors.checkpoint kept.csv) == "$kept" ]] || fail "refused, but something is another"
-train --epochs 2 --log kept.csv --resume || fail "going on as it says"
-(($(wc -l <kept.csv) == 3)) || fail "a row an epoch: $(cat kept.csv)"
+[[ $(cksum model.safetensors model.safetensors.checkpoint kept.csv) == "$kept" ]] || fail "rejected, but a file was changed"
+train --epochs 2 --log kept.csv --resume || fail "resuming as the message says"
+(($(wc -l <kept.csv) == 3)) || fail "not one row per epoch: $(cat kept.csv)"
 rm model.safetensors*
 
-# Refused options.
+# Rejected options.
 refused 'model.safetensors.checkpoint: no such file' train "${how[@]}" --resume
-[[ -e model.safetensors ]] && fail "refused, but there is a model"
+[[ -e model.safetensors ]] && fail "rejected, but a model was written"
 until [[ -e model.safetensors.checkpoint && $(metadata training.finished model.safetensors.checkpoint) == 0 ]]; do
     rm -f model.safetensors*
     interrupt INT 2 0.02 || true
@@ -155,9 +155,9 @@ cp valid.a valid.old
 sed '1s/.*/three three/' valid.old >valid.a
 refused 'another text' train "${how[@]}" --resume
 mv valid.old valid.a
-[[ $(cksum <model.safetensors.checkpoint) == "$checkpoint" ]] || fail "a refusal changed the checkpoint"
+[[ $(cksum <model.safetensors.checkpoint) == "$checkpoint" ]] || fail "a rejected command changed the checkpoint"
 train "${how[@]}" --resume --threads 2 || fail "resuming with more threads"
-grep -q '^note: started with --threads 1, resumed with 2' log || fail "no word about the number of threads"
+grep -q '^note: started with --threads 1, resumed with 2' log || fail "the number of threads is not reported"
 rm model.safetensors
 refused 'best model so far is gone' train "${how[@]}" --resume
 no_temporaries

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `translate serve`: what it answers and refuses, as `translate run` translates, its limits, bad clients, its end.
+# `translate serve`: its answers and errors, equality with `translate run`, its limits, bad clients, and shutdown.
 client=$(realpath -- "$3")
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tools/common.bash
@@ -11,46 +11,46 @@ source "$here/service.bash"
 sentences 100 1 train
 sentences 12 2 valid
 head -n 30 train.a >some.a
-train --epochs 15 --learning-rate 0.02 || fail "training"  # so that it translates something
+train --epochs 15 --learning-rate 0.02 || fail "training"  # so that its translations are not empty
 train --model none.safetensors --attention none --epochs 1 || fail "training without attention"
 printf '#version: 0.2\no n\nt w\n' >codes
 "$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b --model pieces.safetensors \
     --system transformer --embedding 8 --hidden 8 --heads 2 --batch 8 --epochs 1 --bpe-codes codes --threads 1 2>log || fail "training a transformer"
 
-# Lines: an empty one, one that is no text, one that is too long.
+# Lines: an empty line, an invalid one, and one that is too long.
 "$translate" run --model model.safetensors --input valid.a --min-length 0 >offline 2>log || fail "translating"
 serve() { "$translate" serve --threads 1 "$@"; }
 serve --model model.safetensors --stdin <valid.a >lines 2>log || fail "lines"
-(($(sort -u offline | wc -l) > 5)) || fail "it has learned nothing: $(cat offline)"
-cmp lines offline || fail "lines are translated in another way"
-grep -q 'translated 12 sentences in ' log || fail "nothing is said of it: $(cat log)"
+(($(sort -u offline | wc -l) > 5)) || fail "the model has learned nothing: $(cat offline)"
+cmp lines offline || fail "lines are translated differently"
+grep -q 'translated 12 sentences in ' log || fail "the log has no summary: $(cat log)"
 long=$(printf 'one %.0s' {1..30})
 status=0
 printf 'one two\n\n\xff\n%s\r\nthree\r\n' "$long" | serve --model model.safetensors --stdin --max-length 20 --queue 2 >lines 2>log || status=$?
-((status == 1)) || fail "lines that failed end with $status"
-(($(wc -l <lines) == 5)) && [[ $(sed -n 2,4p lines) == $'\n\n' || -z $(sed -n 2,4p lines) ]] || fail "lines lost their places: $(cat lines)"
-grep -q 'translate: line 3: byte 1 is not valid UTF-8' log || fail "no message for what is no text: $(cat log)"
-grep -q 'translate: line 4: text has 30 tokens; at most 20' log || fail "no message for what is too long: $(cat log)"
+((status == 1)) || fail "failed lines: exit code $status"
+(($(wc -l <lines) == 5)) && [[ $(sed -n 2,4p lines) == $'\n\n' || -z $(sed -n 2,4p lines) ]] || fail "lines are out of order: $(cat lines)"
+grep -q 'translate: line 3: byte 1 is not valid UTF-8' log || fail "no message for invalid text: $(cat log)"
+grep -q 'translate: line 4: text has 30 tokens; at most 20' log || fail "no message for a line that is too long: $(cat log)"
 [[ $(sed -n 1p lines) == "$(echo one two | "$translate" run --model model.safetensors 2>>log)" ]] || fail "the first line"
 
-# A line without an end is refused once it is too long; those before it are answered.
+# An endless line is rejected once it is too long; the lines before it are answered.
 status=0
 { head -n 2 valid.a && head -c 20000000 /dev/zero; } | serve --model model.safetensors --stdin >lines 2>log || status=$?
-((status == 1)) || fail "a line without an end ends with $status"
-head -n 2 offline | cmp - lines || fail "the lines before one without an end: $(cat lines)"
-grep -q 'standard input:3: a line of more than 16777216 bytes' log || fail "no message for a line without an end: $(cat log)"
+((status == 1)) || fail "an endless line: exit code $status"
+head -n 2 offline | cmp - lines || fail "the lines before an endless one: $(cat lines)"
+grep -q 'standard input:3: a line of more than 16777216 bytes' log || fail "no message for an endless line: $(cat log)"
 
-# No line is lost, however few may wait.
+# No line is lost, even with a short queue.
 for ((i = 0; i < 15; ++i)); do cat valid.a; done >many
 "$translate" run --model model.safetensors --input many --beam 1 --threads 1 >offline.many 2>log || fail "translating many lines"
 for limits in '1 1' '1 2' '64 3'; do
     read -r batch queue <<<"$limits"
     "$translate" serve --threads 2 --model model.safetensors --stdin --beam 1 --batch "$batch" --queue "$queue" <many >lines 2>log ||
         fail "180 lines with a queue of $queue"
-    cmp lines offline.many || fail "180 lines with a queue of $queue and batches of $batch are not those of offline"
+    cmp lines offline.many || fail "180 lines with a queue of $queue and batches of $batch differ from translate run"
 done
 
-# A signal ends it when what was read is written, though the input has not ended.
+# A signal ends the program after it has written the translations of the lines read, even if the input has not ended.
 mkfifo input
 "$translate" serve --threads 1 --model model.safetensors --stdin <input >lines 2>log &
 service=$!
@@ -60,12 +60,12 @@ for ((i = 0; i < 600; ++i)); do
     (($(wc -l <lines) < 5)) || break
     sleep 0.05
 done
-head -n 5 offline | cmp - lines || fail "lines are not answered at once"
+head -n 5 offline | cmp - lines || fail "lines are not answered immediately"
 kill -INT $service
 status=0
 wait $service || status=$?
 exec 9>&-
-((status == 0)) || fail "SIGINT ends lines with $status"
+((status == 0)) || fail "SIGINT: exit code $status"
 
 # The commands of docs/how_to/service.md, with a small model.
 page=$here/../../docs/how_to/service.md
@@ -74,10 +74,10 @@ ln -s valid.a sentences
 translate() { exec "$translate" "$@"; }
 command=$(grep '^    tail -f ' "$page") || fail "docs/how_to/service.md has no lines on standard input"
 (
-    tail() { cat -- "$2"; }  # it would wait for more
+    tail() { cat -- "$2"; }  # the real one would wait for more
     eval "$command"
 ) >lines 2>log || fail "docs/how_to/service.md: $command"
-cmp lines offline || fail "docs/how_to/service.md translates lines in another way"
+cmp lines offline || fail "docs/how_to/service.md translates lines differently"
 
 serve --help >help
 awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
@@ -92,23 +92,23 @@ if ! has_http model.safetensors; then
 fi
 
 model=model.safetensors
-# start OPTION...: a service of $model, see begin.
+# start OPTION...: starts a service of $model, see begin.
 start() { begin "$translate" serve --threads 1 --model "$model" --port 0 "$@"; }
 translates() { answers "$1" "$2" POST /translate "$3"; }
 
-# The page's commands: each is served, and the answer has the members that are shown.
+# The commands of the page: the service answers each, with the members shown.
 members() { grep -o '"[a-z_]*":'; }
 command=$(grep '^    curl ' "$page") shown=$(grep -A 1 '^    curl ' "$page" | sed 1d)
 curl()
 {
-    [[ $1 == http://127.0.0.1:8080/translate && $2 == --json && $# == 3 ]] || fail "docs/how_to/service.md asks otherwise: $*"
+    [[ $1 == http://127.0.0.1:8080/translate && $2 == --json && $# == 3 ]] || fail "docs/how_to/service.md has another request: $*"
     ask POST /translate "$3" | tail -n 1
 }
 count=0
 while read -r line; do
     [[ $line == *' --port '* ]] || line+=' --port 0'
     begin eval "$line"
-    [[ $(eval "$command" | members) == "$(members <<<"$shown")" ]] || fail "docs/how_to/service.md shows another answer than $(eval "$command")"
+    [[ $(eval "$command" | members) == "$(members <<<"$shown")" ]] || fail "docs/how_to/service.md shows an answer that differs from $(eval "$command")"
     stop
     count=$((count + 1))
 done < <(grep '^    translate serve ' "$page" | sed 's/#.*//')
@@ -127,7 +127,7 @@ head -n 3 valid.a >three
 "$translate" run --model model.safetensors --input three --n-best 2 --batch 1 --threads 1 >best 2>/dev/null || fail "lists"
 while read -r line && read -r -u 8 expected && read -r -u 8 _; do
     translates 200 '"alternatives"' "{\"text\": \"$line\", \"alternatives\": 2}"
-    [[ $(tail -n 1 answer) == *"\"score\":$(echo "${expected##*|||}" | awk '{ print $1 + 0 }')"* ]] || fail "another score: $expected: $(tail -n 1 answer)"
+    [[ $(tail -n 1 answer) == *"\"score\":$(echo "${expected##*|||}" | awk '{ print $1 + 0 }')"* ]] || fail "a different score: $expected: $(tail -n 1 answer)"
 done <three 8<best
 
 translates 400 'no body' ''
@@ -138,7 +138,7 @@ translates 400 'text must be a string' '{"text": 1}'
 for text in '[["one"]]' '["one", 1]' '[1, "one"]' '{"text": "one"}' '["one", ["two"]]' '["one", {"text": "one"}]' null true; do
     translates 400 'text must be a string' "{\"text\": $text}"
 done
-translates 200 '"translations":[{"text":""' '{"text": 1, "beam": [2], "text": "", "beam": 1}'  # of equal names the last
+translates 200 '"translations":[{"text":""' '{"text": 1, "beam": [2], "text": "", "beam": 1}'  # of duplicate names the last is used
 translates 400 'of more than 3 levels' "$(printf '[%.0s' {1..2000})"
 translates 400 'ill-formed UTF-8' $'{"text": "\xff"}'
 translates 400 '\"bean\" is not known' '{"text": "one", "bean": 2}'
@@ -158,7 +158,7 @@ answers 405 'only POST' OPTIONS /translate ''
 answers 403 '--allow-origin' POST /translate '{"text": "one"}' 'Origin: http://example.com'
 answers 200 '"text":' POST /translate '{"text": "one"}' 'Origin: http://localhost'
 [[ $(raw 'GET /health HTTP/1.1\r\nHost: example.com\r\n\r\nGET /health HTTP/1.0\r\n\r\n' | head -n 1) == 'HTTP/1.1 403 '* ]] || fail "a request to another host"
-[[ $(raw 'POST /translate HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | head -n 1) == 'HTTP/1.1 415 '* ]] || fail "what is no JSON"
+[[ $(raw 'POST /translate HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | head -n 1) == 'HTTP/1.1 415 '* ]] || fail "a body that is not JSON"
 answers 404 '/nothing: there are POST /translate' GET /nothing ''
 answers 411 'Content-Length' POST /translate '' 'Transfer-Encoding: chunked'
 answers 415 'Content-Encoding' POST /translate '{}' 'Content-Encoding: gzip'
@@ -166,28 +166,28 @@ answers 400 'Content-Length is not one number' POST /translate '{}' 'Content-Len
 answers 400 'Name: value' GET /health '' 'X y: z'
 answers 200 '"status":"ok"' GET /health ''
 answers 200 "default-src 'none'" GET / ''
-grep -qi 'src="\|href="[^d]\|url(\|https*://' answer && fail "the page needs others"
+grep -qi 'src="\|href="[^d]\|url(\|https*://' answer && fail "the page sends requests to other hosts"
 answers 200 'heed_requests_total{path="/translate",code="413"} 4' GET /metrics ''
-grep -q 'Access-Control' answer && fail "other pages' scripts may ask"
+grep -q 'Access-Control' answer && fail "scripts of other pages may send requests"
 grep -q '^heed_sentences_total [1-9]' answer && grep -q '^process_resident_memory_bytes [1-9]' answer || fail "metrics: $(cat answer)"
-awk 'sub(/\r$/, "") || 1; /^$/ { body = 1 } body && !/^#/ && NF && NF != 2 { exit 1 }' answer >/dev/null || fail "metrics are no Prometheus text"
-[[ $(raw 'GARBAGE\r\n\r\n' | head -n 1) == 'HTTP/1.1 400 '* ]] || fail "what is no HTTP"
+awk 'sub(/\r$/, "") || 1; /^$/ { body = 1 } body && !/^#/ && NF && NF != 2 { exit 1 }' answer >/dev/null || fail "metrics are not in Prometheus format"
+[[ $(raw 'GARBAGE\r\n\r\n' | head -n 1) == 'HTTP/1.1 400 '* ]] || fail "invalid HTTP"
 [[ $(raw 'GET /health HTTP/1.1\r\n\r\nGET /health HTTP/1.0\r\n\r\n' | grep -c '"status":"ok"') == 2 ]] || fail "two requests at once"
 [[ $(raw 'HEAD / HTTP/1.0\r\n\r\n' | tail -n 1) == $'\r' ]] || fail "HEAD has a body"
 
-# The same bytes as offline: 32 clients, batches of any size, words and pieces.
+# The same bytes as translate run: 32 clients, batches of any size, words and subwords.
 "$client" "$port" ask 32 '' 3 <valid.a >online 2>messages || fail "32 clients: $(cat messages)"
-cmp online offline || fail "32 clients get other translations"
+cmp online offline || fail "32 clients get different translations"
 stop INT
-grep -q ' "POST /translate" 200 ' log || fail "no line for a request: $(cat log)"
-grep -q 'translate: translated [0-9]* sentences in ' log || fail "nothing is said at the end"
+grep -q ' "POST /translate" 200 ' log || fail "a request is not logged: $(cat log)"
+grep -q 'translate: translated [0-9]* sentences in ' log || fail "the log has no summary"
 for batch in 1 5 64; do
     "$translate" run --model pieces.safetensors --input some.a --n-best 3 --max-length 10 --batch $batch --threads $((batch == 5 ? 3 : 1)) 2>log >best.$batch ||
         fail "translating with --batch $batch"
-    cmp best.1 best.$batch || fail "a batch of $batch gives other numbers"
+    cmp best.1 best.$batch || fail "a batch of $batch gives different numbers"
 done
 
-# The limits of work and of an answer, and what the page shows.
+# The limits of the work and the time per request, and the contents of the page.
 start --max-work 20 --max-answer 30 --title 'one & two' --from en --to de --example '<one>' --example two --allow-host '*' --quiet
 translates 200 '"text":' '{"text": "one two", "beam": 10}'
 translates 413 '2 tokens and a beam of 11 make 22; at most 20' '{"text": "one two", "beam": 11}'
@@ -200,17 +200,17 @@ stop
 misused '--to' serve --model model.safetensors --from en --port 0
 misused '--from' serve --model model.safetensors --to de --port 0
 
-# Models without attention show none; other origins may ask if they are told so.
+# Models without attention return no weights; other origins may send requests if allowed.
 model=none.safetensors
 start --allow-origin http://example.com --quiet
 translates 400 'no attention' '{"text": "one", "alignment": true}'
 translates 200 'Access-Control-Allow-Origin: http://example.com' '{"text": "one"}'
 answers 204 'Access-Control-Allow-Methods: POST' OPTIONS /translate ''
 stop
-grep -q POST log && fail "--quiet says something"
+grep -q POST log && fail "--quiet prints messages"
 model=model.safetensors
 
-# Limits: a full queue, no time. One line takes long here: its beam is wide, and nothing ends it. A sanitizer makes it slow.
+# Limits: a full queue, a timeout. One line takes long here: its beam is wide and never ends early. A sanitizer makes it slow.
 wide=64 wider=1000 medium=32 warm=2000 attacks=10000
 if sanitized; then wide=8 wider=30 medium=4 warm=360 attacks=1800; fi
 start --queue 100 --quiet --timeout 0.001 --max-beam 1024 --max-work 10000000
@@ -223,10 +223,10 @@ done
 wait $(jobs -p | grep -v "^$service\$") || true
 grep -l 'HTTP/1.1 429 ' full.* >/dev/null || fail "a queue of 1 took 20: $(head -qn 1 full.*)"
 grep -h -A 9 'HTTP/1.1 429 ' full.* | grep -q 'Retry-After: [0-9]' || fail "no Retry-After"
-grep -l 'HTTP/1.1 200 ' full.* >/dev/null || fail "nobody was answered"
+grep -l 'HTTP/1.1 200 ' full.* >/dev/null || fail "no request was answered"
 stop
 
-# Its end while 32 requests are in work: all are answered.
+# Shutdown while 32 requests are in progress: all are answered.
 start --queue 100 --batch 4 --quiet
 for ((i = 0; i < 32; ++i)); do
     ask POST /translate "{\"text\": \"$long $long\", \"beam\": $medium}" >end.$i &
@@ -238,10 +238,11 @@ done
 stop
 wait || true
 for ((i = 0; i < 32; ++i)); do
-    grep -q '^HTTP/1.1 200 ' end.$i || fail "request $i of 32 at the end: $(cat end.$i)"
+    grep -q '^HTTP/1.1 200 ' end.$i || fail "request $i of 32 at shutdown: $(cat end.$i)"
 done
 
-# A load balancer's connection reads that it is stopping. It is asked while the process cannot notice the signal.
+# The connection of a load balancer learns that the service is stopping. It sends its request while the process is
+# suspended.
 start --quiet
 exec {probe}<>"/dev/tcp/127.0.0.1/$port"
 printf 'GET /health HTTP/1.1\r\n\r\n' >question
@@ -255,16 +256,16 @@ for ((i = 0; i < 600; ++i)); do
     sleep 0.05
 done
 kill -TERM $service
-cat question >&$probe  # in one piece
+cat question >&$probe  # in one write
 kill -CONT $service
 cat <&$probe >answer
 exec {probe}>&-
-[[ $(head -n 1 answer) == 'HTTP/1.1 503 '* ]] && grep -q '^{"status":"stopping",' answer || fail "while it stops: $(cat answer)"
+[[ $(head -n 1 answer) == 'HTTP/1.1 503 '* ]] && grep -q '^{"status":"stopping",' answer || fail "while the service stops: $(cat answer)"
 status=0
 wait $service || status=$?
-((status == 0)) || fail "ended with $status"
+((status == 0)) || fail "exit code $status"
 
-# Bad requests, beside good ones; clients that hold connections; the memory is back where it was.
+# Bad requests concurrent with good ones, and clients that hold connections; memory use returns to its previous level.
 start --quiet --connections 100 --queue 200 --max-beam 16 --max-length 20
 "$client" "$port" bombard $warm 'one two' 4 2>messages || fail "$(cat messages)"
 resident() { awk '/^VmRSS/ { print $2 }' /proc/$service/status; }
@@ -277,9 +278,9 @@ sleep 0.3
 after=$(resident)
 answers 200 '"waiting":0,"working":0' GET /health ''
 answers 200 'heed_connections 1' GET /metrics ''
-grep -q '^heed_connections_displaced_total [1-9]' answer || fail "nobody was displaced: $(grep connections answer)"
+grep -q '^heed_connections_displaced_total [1-9]' answer || fail "no connection was displaced: $(grep connections answer)"
 echo "memory: $before kB, after $attacks bad requests $after kB"
-# With a sanitizer, freed memory is kept for a while.
+# With a sanitizer, freed memory is kept for some time.
 sanitized || ((after < before + 8192)) || fail "memory: $before kB became $after kB"
 stop
 no_temporaries

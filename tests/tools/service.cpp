@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The service of `translate serve` without a model. Built a second time with ThreadSanitizer.
+// The service of `translate serve`, tested without a model. Built a second time with ThreadSanitizer.
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("A client that sends no more gets its answer; the request of one that has gone is abandoned")
+TEST_CASE("A client that stops sending gets its answer; the request of a disconnected client is abandoned")
 {
     std::atomic<int> abandoned{0};
     stub_service at([&](const translation::http::record& what) { abandoned += what.status == 499; });
@@ -64,7 +64,7 @@ TEST_CASE("A client that sends no more gets its answer; the request of one that 
     CHECK(abandoned == 2);
 }
 
-TEST_CASE("While it stops, what has come is answered, and open connections read that it is stopping")
+TEST_CASE("On shutdown, received requests are answered, and open connections read that it is stopping")
 {
     stub_service at;
     at.model.set(false);
@@ -102,7 +102,7 @@ TEST_CASE("While it stops, what has come is answered, and open connections read 
     CHECK(probing.receive().ended);
 }
 
-TEST_CASE("Clients of all kinds at once, and its end while they ask")
+TEST_CASE("Clients of all kinds at once, and shutdown while they send requests")
 {
     auto at = std::make_unique<stub_service>();
     std::atomic<std::size_t> wrong{0}, answered{0};
@@ -114,7 +114,7 @@ TEST_CASE("Clients of all kinds at once, and its end while they ask")
                     http_connection to(port);
                     const std::string text = "t" + std::to_string(round);
                     to.send(ask(text) + health + "GET /metrics HTTP/1.1\r\n\r\n");
-                    if ((client + round) % 4 == 0) continue;  // goes
+                    if ((client + round) % 4 == 0) continue;  // disconnects
                     if ((client + round) % 4 == 1) to.end();
                     for (int i = 0; i < 3; ++i) {
                         const auto reply = to.receive();
@@ -124,7 +124,7 @@ TEST_CASE("Clients of all kinds at once, and its end while they ask")
                         if (reply.ended) break;
                     }
                 }
-            } catch (const std::exception&) {}  // it has ended
+            } catch (const std::exception&) {}  // the service has stopped
         });
     }
     CHECK(eventually([&] { return answered >= 60; }));
@@ -133,7 +133,7 @@ TEST_CASE("Clients of all kinds at once, and its end while they ask")
     CHECK(wrong == 0);
 }
 
-TEST_CASE("What a client that has gone has asked for, or what takes too long, is not translated to its end")
+TEST_CASE("Requests of disconnected clients and requests that time out are not translated to the end")
 {
     auto most = stub_service::limits();
     stub_service at([](const auto&) {}, most);
@@ -155,7 +155,7 @@ TEST_CASE("What a client that has gone has asked for, or what takes too long, is
     CHECK(eventually([&] { return hurried.given_up == 1; }));
 }
 
-TEST_CASE("A request may ask for so much work, and for so long an answer")
+TEST_CASE("The work of a request and the size of its answer are limited")
 {
     auto most = stub_service::limits();
     most.work = 1000;
@@ -173,12 +173,12 @@ TEST_CASE("A request may ask for so much work, and for so long an answer")
     CHECK(has(work.body, "20 tokens and a beam of 51 make 1020; at most 1000 are accepted in one request"));
     CHECK(answer_to("{" + text + R"(, "beam": 10, "alternatives": 6, "alignment": true})").status == 200);
     const auto numbers = answer_to("{" + text + R"(, "beam": 10, "alternatives": 7, "alignment": true})");
-    CHECK(numbers.status == 413);  // 8 times 131, of two sentences
+    CHECK(numbers.status == 413);  // 8 times 131, for two sentences
     CHECK(has(numbers.body, "about 2096 words and weights; at most 2000 are written"));
     CHECK(answer_to("{" + text + R"(, "beam": 50, "alternatives": 50})").status == 200);
 }
 
-TEST_CASE("The time of an answer ends while it is written, too")
+TEST_CASE("The timeout of an answer also applies while it is written")
 {
     auto most = stub_service::limits();
     most.length = 2000;
@@ -190,11 +190,11 @@ TEST_CASE("The time of an answer ends while it is written, too")
     const auto late = to.receive();
     CHECK(late.status == 504);
     to.send("GET /metrics HTTP/1.1\r\n\r\n");
-    if (!has(to.receive().body, "\nheed_requests_late_total 0\n")) return;  // translating alone took too long here
+    if (!has(to.receive().body, "\nheed_requests_late_total 0\n")) return;  // translating took too long on this machine
     CHECK(has(late.body, "not written within 0.15 s"));
 }
 
-TEST_CASE("Bytes now and then give a request no more time to observe_query")
+TEST_CASE("Occasional bytes give a request no more time")
 {
     translation::http::limits brief;
     brief.to_arrive = std::chrono::milliseconds(200);
@@ -213,12 +213,12 @@ TEST_CASE("Bytes now and then give a request no more time to observe_query")
                 slow.send(drops.substr(sent % drops.size(), 1));
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
             }
-            CHECK(sent < 200);  // it is told that it was too slow, or its connection has ended
+            CHECK(sent < 200);  // it was reported as too slow, or its connection was closed
         }
     }
 }
 
-TEST_CASE("Pages of strangers do not make a service of this machine work")
+TEST_CASE("Pages of other origins cannot use a service on this machine")
 {
     const std::string body = R"({"text": "a"})", json = "application/json";
     const auto asked = [&](int port, const std::string& head, const std::string& type) {
@@ -277,7 +277,7 @@ TEST_CASE("Pages of strangers do not make a service of this machine work")
     CHECK(!has(three.head, "access-control"));
 }
 
-TEST_CASE("Keep-Alive is announced by connections that stay open, and by no others")
+TEST_CASE("Only connections that stay open announce Keep-Alive")
 {
     translation::http::limits few;
     few.each_connection = 2;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clients of `translate serve`, good and bad ones.
+// Good and bad clients of `translate serve`.
 //
 //     service_client PORT ask CLIENTS [BEAM [ROUNDS]] <sentences
 //     service_client PORT bombard COUNT LINE [CLIENTS]
 //     service_client PORT hold COUNT SECONDS
 //
-// ask: each client asks, waits and asks again; prints the translations in order, and on standard error the rate.
-// bombard: so many hostile requests beside clients that ask for this line. hold: so many connections that send a byte
-// now and then.
+// ask: each client sends a request, waits and repeats; prints the translations in order, and the rate on standard
+// error. bombard: COUNT hostile requests, concurrent with clients that translate this line. hold: COUNT connections
+// that send a byte from time to time.
 
 #include <algorithm>
 #include <atomic>
@@ -125,7 +125,7 @@ int ask(std::size_t clients, const std::string& beam, std::size_t rounds)
 
 constexpr std::size_t kinds = 18;
 
-/// One hostile request. Returns whether what came back, if anything, was a refusal.
+/// One hostile request. Returns whether the response, if any, was an error.
 bool attack(std::size_t kind, std::size_t number)
 {
     connection to;
@@ -142,14 +142,14 @@ bool attack(std::size_t kind, std::size_t number)
         to.send(post(std::string(400'000, 'x')));
         return refused();
     case 3:
-        return to.send(post("{\"text\": \"a\"}").substr(0, 40 + number % 50));  // and goes
+        return to.send(post("{\"text\": \"a\"}").substr(0, 40 + number % 50));  // then disconnects
     case 4:
         for (const char each : std::string("POST /translate HTTP")) {
             if (!to.send(std::string(1, each))) break;
             std::this_thread::sleep_for(5ms);
         }
         return true;
-    case 5:  // asks for much, and goes
+    case 5:  // requests a lot, then disconnects
         to.send(post("{\"text\": [\"one two three one two\", \"three two one\"], \"beam\": 12}"));
         if (number % 2 == 0) to.reset();
         return true;
@@ -175,7 +175,7 @@ bool attack(std::size_t kind, std::size_t number)
         for (int i = 0; i < 3000; ++i) words += "one ";
         return to.send(post("{\"text\": \"" + words + "\"}")) && refused();
     }
-    case 12: {  // many questions at once, whose answers it does not read
+    case 12: {  // many requests at once, whose answers it does not read
         to.shrink();
         std::string all;
         for (int i = 0; i < 30; ++i) all += "GET / HTTP/1.1\r\n\r\n";
@@ -207,7 +207,7 @@ int bombard(std::size_t count, const std::string& line, std::size_t clients)
     }
     std::atomic<std::size_t> next{0}, accepted{0}, lost{0}, answered{0}, wrong{0}, left{64};
     double slowest = 0;
-    std::string others;  // what came in place of the translation
+    std::string others;  // answers received instead of the translation
     std::mutex mutex;
     std::vector<std::thread> threads;
     const auto start = clock_type::now();
@@ -217,7 +217,7 @@ int bombard(std::size_t count, const std::string& line, std::size_t clients)
                 try {
                     if (!attack(number % kinds, number)) ++accepted;
                 } catch (const std::exception&) {
-                    ++lost;  // could not even connect
+                    ++lost;  // could not connect
                 }
             }
             --left;
@@ -231,7 +231,7 @@ int bombard(std::size_t count, const std::string& line, std::size_t clients)
                     const auto asked = clock_type::now();
                     connection::reply reply;
                     if (to->send(question)) reply = to->receive();
-                    // The service ends a connection after so many answers, and says so in the last one.
+                    // The service closes a connection after a number of answers, and announces it in the last one.
                     if (reply.head.find("connection: close") != reply.head.npos) to = std::make_unique<connection>();
                     const double seconds = std::chrono::duration<double>(clock_type::now() - asked).count();
                     const bool right = reply.status == 200 && reply.body == expected.body;
@@ -249,7 +249,7 @@ int bombard(std::size_t count, const std::string& line, std::size_t clients)
     for (std::thread& each : threads) each.join();
     std::fprintf(
         stderr,
-        "%zu hostile requests in %.1f s: %zu accepted, %zu without a connection; beside them %zu good ones answered, "
+        "%zu hostile requests in %.1f s: %zu accepted, %zu without a connection; meanwhile %zu good ones answered, "
         "the slowest in %.2f s, and %zu not, where %s was expected%s\n",
         count, std::chrono::duration<double>(clock_type::now() - start).count(), accepted.load(), lost.load(),
         answered.load(), slowest, wrong.load(), expected.body.c_str(), others.c_str());

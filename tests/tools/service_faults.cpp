@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Every allocation of the service of `translate serve`, and every call of the system that takes or gives something to a
-// client, fails once: at most the connection that needed it notices, the service ends as it should, and no memory is
-// lost.
+// Each allocation of the service of `translate serve`, and each system call that sends or receives client data, fails
+// once: at most the connection that needed it is affected, the service shuts down normally, and no memory leaks.
 
 #include <support/faults.hpp>
 
@@ -62,11 +61,11 @@ const std::string health = "GET /health HTTP/1.1\r\n\r\n";
 
 constexpr std::chrono::seconds patience{10};
 
-/// What the clients have seen.
+/// The results of the clients.
 struct outcome {
-    int harmed = 0;       // connections that did not get what they asked for
-    bool hung = false;    // one got neither an answer nor an end, or another refusal than that memory ran out
-    bool failed = false;  // something has failed
+    int harmed = 0;       // connections that did not get what they requested
+    bool hung = false;    // a connection got neither an answer nor an end, or an error other than out of memory
+    bool failed = false;  // a fault was injected
 
     void see(http_connection& client, std::initializer_list<const char*> expected)
     {
@@ -78,7 +77,7 @@ struct outcome {
             return;
         }
     }
-    /// It asks for nothing that could be answered.
+    /// Sends no request that could be answered.
     void see_end(http_connection& client)
     {
         const auto reply = client.receive(patience);
@@ -86,8 +85,8 @@ struct outcome {
     }
 };
 
-/// A service from when clients come to its end, while something fails. Two answers become ready at once, and the first
-/// client has asked again by then.
+/// Runs a service from the first client to shutdown, while faults are injected. Two answers become ready at once, after
+/// the first client has sent another request.
 outcome serve_while(const auto& fail)
 {
     outcome seen;
@@ -95,7 +94,7 @@ outcome serve_while(const auto& fail)
     support::stub_service* now = nullptr;
     support::stub_service at([&](const translation::http::record&) {
         if (!holds.exchange(false)) return;
-        now->model.set(true);  // the thread of all connections waits here until both answers are there
+        now->model.set(true);  // the thread of all connections waits here until both answers are ready
         static_cast<void>(eventually([&] { return now->at_work() == 0; }));
     });
     now = &at;
@@ -130,13 +129,13 @@ outcome serve_while(const auto& fail)
     return seen;
 }
 
-/// This thread is the clients; what a service makes once has been made.
+/// This thread runs the clients; one-time initialization of the service is done.
 struct clients {
     clients()
     {
         support::spared = true;
         serve_while([] {});
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));  // its threads end a moment after it
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));  // its threads end shortly after it
         before = support::living_allocations;
     }
     clients(const clients&) = delete;
@@ -153,7 +152,7 @@ struct clients {
 
 }  // namespace
 
-TEST_CASE("every allocation of a service fails once: at most one connection notices")
+TEST_CASE("if an allocation of a service fails, at most one connection is affected")
 {
     long count = 0;
     CAPTURE(count);
@@ -167,12 +166,12 @@ TEST_CASE("every allocation of a service fails once: at most one connection noti
     CHECK(count > 100);
 }
 
-TEST_CASE("every call of the system that takes or gives something fails once: at most one connection notices")
+TEST_CASE("if a system call for client data fails, at most one connection is affected")
 {
     struct fault {
         const char* call;
         int reason;
-        bool passes;  // it is tried again
+        bool passes;  // the call is retried
     };
     fault now{};
     long count = 0;

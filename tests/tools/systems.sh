@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Every system of the papers: trained, interrupted and resumed, searched, led through translations, drawn, and part of
-# ensembles; options that do not go with it are refused.
+# Every system of the papers: trained, interrupted and resumed, searched, force-decoded, drawn, and combined in
+# ensembles; unsupported options are rejected.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 40 1 train
@@ -20,10 +20,10 @@ while read -r -a how; do
     rm model.safetensors*
     train "${how[@]}" --epochs 1 || fail "one epoch: ${how[*]}"
     train "${how[@]}" --epochs 2 --resume || fail "one more: ${how[*]}"
-    cmp model.safetensors whole.safetensors || fail "resumed, this is another model: ${how[*]}"
+    cmp model.safetensors whole.safetensors || fail "the resumed model differs: ${how[*]}"
     "$translate" run --model model.safetensors --input some --beam 3 >output 2>log || fail "translating: ${how[*]}"
     (($(sort -u output | wc -l) == 1)) || fail "the same sentence has several translations: ${how[*]}"
-    # Led through references: the loss of training, without an attention, too. BLEU is that of a greedy search.
+    # Forced decoding of references: the loss of training, also without attention. BLEU is that of a greedy search.
     "$translate" score --model model.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring: ${how[*]}"
     grep -q '^perplexity = [0-9]' scores || fail "no perplexity: ${how[*]}"
     if [[ ${how[*]} != *'--attention none'* ]]; then
@@ -53,7 +53,7 @@ transformer --layers 1 --heads 1 --activation gelu --share-embeddings output
 transformer --layers 1 --heads 1 --share-embeddings none
 SYSTEMS
 
-# An ensemble of a conditional GRU, convolutions and RNNsearch; not of one that has another vocabulary.
+# An ensemble of a conditional GRU, convolutions and RNNsearch; a model with another vocabulary is rejected.
 "$translate" run --model 0.safetensors --model 8.safetensors --model 14.safetensors --input some >output 2>log ||
     fail "an ensemble of different systems"
 refused 'does not read the same words' "$translate" run --model 0.safetensors --model 15.safetensors --input some
@@ -64,7 +64,7 @@ contradicts '--attention temporal: --system luong takes none, location' "${train
 contradicts '--cell lstm does not go together with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
 status=0
 "${training[@]}" --system gru 2>log || status=$?
-((status == 2)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a system that does not exist"
+((status == 2)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a nonexistent system is not rejected"
 contradicts '--reverse-source: --system rnnsearch has no use for it; leave it out, or give --system luong' \
     "${training[@]}" --reverse-source
 contradicts '3 heads for a width of 8' "${training[@]}" --system transformer --heads 3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What heed writes as text, it reads: every format, with words that are marks of some format.
+// heed reads every text format that it writes, with words that are special in some format.
 
 #include "../../tools/support/nbest.hpp"
 #include "../../tools/translate/dictionary.hpp"
@@ -116,14 +116,14 @@ struct draws {
     }
 };
 
-/// The sentences that a program reads of a file with this contents.
+/// The sentences that a program reads from a file with these contents.
 std::vector<sentence> read(const std::string& contents)
 {
     std::istringstream stream(contents);
     return read_corpus(stream, "file", empty_lines::keep);
 }
 
-/// Sentences with the words of a vocabulary that has each of them.
+/// A language whose vocabulary contains each of the words.
 heed::translator::language language_of(const std::vector<std::string>& words)
 {
     heed::translator::language result;
@@ -133,7 +133,7 @@ heed::translator::language language_of(const std::vector<std::string>& words)
 
 }  // namespace
 
-TEST_CASE("n-best lists")
+TEST_CASE("n-best lists survive a round trip")
 {
     heed::random_source random{1};
     for (std::size_t round = 0; round < 300; ++round) {
@@ -153,7 +153,7 @@ TEST_CASE("n-best lists")
             CHECK(line.scores == sentence{"-1.5", "2"});
         }
     }
-    // Ordinary words are what Moses writes.
+    // Ordinary words are written as by Moses.
     CHECK(program::nbest_text(3, "a || &amp; &#124; |a|", "-1") == "3 ||| a || &amp; &#124; |a| ||| -1");
     CHECK(program::nbest_text(3, "a ||| b", "-1") == "3 ||| a &#124;&#124;&#124; b ||| -1");
     CHECK(program::nbest_text(0, "", "-1") == "0 |||  ||| -1");
@@ -161,7 +161,7 @@ TEST_CASE("n-best lists")
     CHECK_THROWS_AS(program::parse_nbest(split("0 ||| a ||| ||| -3.1"), "file:1"), heed::error);
 }
 
-TEST_CASE("phrase tables")
+TEST_CASE("phrase tables survive a round trip")
 {
     const temporary_directory directory;
     const auto source = language_of(hostile), target = language_of(hostile);
@@ -191,7 +191,7 @@ TEST_CASE("phrase tables")
 TEST_CASE("dictionaries")
 {
     const temporary_directory directory;
-    for (const std::string& first : hostile) {  // each begins a file
+    for (const std::string& first : hostile) {  // each starts a file
         std::string text;
         for (const std::string& word : {first, std::string("word")})
             for (std::size_t i = 0; i < 3; ++i)
@@ -207,7 +207,7 @@ TEST_CASE("dictionaries")
     }
 }
 
-TEST_CASE("vocabularies, alone and in a model file")
+TEST_CASE("vocabularies survive a round trip, alone and in a model file")
 {
     const vocabulary all = vocabulary::build(std::vector<sentence>{hostile});
     CHECK(vocabulary::from_text(all.to_text()) == all);
@@ -216,7 +216,7 @@ TEST_CASE("vocabularies, alone and in a model file")
     archive.metadata["vocabulary"] = all.to_text();
     heed::io::save(directory.path() / "model", archive);
     CHECK(heed::io::load(directory.path() / "model").metadata.at("vocabulary") == all.to_text());
-    // Words of no text: a vocabulary in memory may have them.
+    // Words that no text contains: a vocabulary in memory may have them.
     for (const std::string word : {"", "a b", "\t", "a\n", "\r", "\v"}) {
         CAPTURE(word);
         const vocabulary one = vocabulary::build(std::vector<sentence>{{word}});
@@ -227,7 +227,7 @@ TEST_CASE("vocabularies, alone and in a model file")
     CHECK_THROWS_AS(heed::io::save(directory.path() / "model", archive), heed::error);
 }
 
-TEST_CASE("byte-pair codes, and pieces as words again")
+TEST_CASE("byte-pair codes survive a round trip, and subwords become words again")
 {
     word_counts counts;
     for (std::size_t i = 0; i < hostile.size(); ++i) counts[hostile[i]] += 2 + i % 3;
@@ -242,7 +242,7 @@ TEST_CASE("byte-pair codes, and pieces as words again")
         CAPTURE(join(words));
         const sentence cut = pieces.apply(words);
         CHECK(undo_bpe(cut) == words);
-        // As a file of pieces.
+        // As a file of subwords.
         const std::vector<sentence> lines = read(after_byte_order_mark(join(cut) + "\n"));
         REQUIRE(lines.size() == 1);
         CHECK(lines[0] == cut);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Train, translate and score; every attention; as many lines out as in.
+# Train, translate and score, with every attention; the number of lines is preserved.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 600 1 train
@@ -10,8 +10,8 @@ sentences 60 3 few
 
 for attention in none additive-y per-dimension temporal additive; do
     train --attention $attention --epochs 2 --source few.a --target few.b || fail "training with $attention"
-    grep -q "$attention attention" log || fail "$attention is not what it says"
-    [[ $(metadata options.attention model.safetensors) == "$attention" ]] || fail "$attention is not in the model"
+    grep -q "$attention attention" log || fail "the log does not report $attention"
+    [[ $(metadata options.attention model.safetensors) == "$attention" ]] || fail "$attention is not recorded in the model"
     (($(grep -c '^epoch .*loss .*tokens/s .*perplexity .*BLEU' log) == 2)) || fail "two epochs should have two lines"
     "$translate" run --model model.safetensors --input valid.a >output 2>log || fail "translating with $attention"
     (($(wc -l <output) == 40)) || fail "40 lines in, $(wc -l <output) out"
@@ -25,9 +25,10 @@ grep -q '^best validation BLEU ' log || fail "no last line"
 grep -q '^BLEU = ' scores || fail "no BLEU: $(cat scores)"
 grep -q '^perplexity = [0-9]' scores || fail "no perplexity: $(cat scores)"
 bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
-((bleu >= 60)) || fail "it should have learnt this language: $(cat scores)"
+((bleu >= 60)) || fail "the model did not learn this language: $(cat scores)"
 
-# As many lines out as in, including empty ones and one without a final line end; the same alone and together.
+# The number of lines is preserved, including empty ones and one without a final newline; lines are independent of each
+# other.
 printf 'one two\n\nthree unheard-of\n  \r\none' >some
 "$translate" run --model model.safetensors --input some >from_file 2>log || fail "translating a file"
 "$translate" run --model model.safetensors <some >from_standard 2>log || fail "translating standard input"
@@ -37,18 +38,18 @@ cmp from_file one_by_one || fail "the size of a batch changes translations"
 (($(wc -l <from_file) == 5)) || fail "5 lines in, $(wc -l <from_file) out"
 [[ -z $(sed -n '2p;4p' from_file) ]] || fail "an empty line has a translation"
 [[ $(sed -n 5p from_file) == eins ]] || fail "one is $(sed -n 5p from_file)"
-"$translate" run --model model.safetensors </dev/null >output 2>log || fail "nothing to translate"
-[[ ! -s output ]] || fail "a translation of nothing"
+"$translate" run --model model.safetensors </dev/null >output 2>log || fail "empty standard input"
+[[ ! -s output ]] || fail "a translation of empty input"
 : >nothing
 "$translate" run --model model.safetensors --input nothing --tokens nothing.tokens >output 2>log || fail "an empty file"
 [[ ! -s output && -e nothing.tokens && ! -s nothing.tokens ]] || fail "a translation of an empty file"
 
-# A sentence longer than any that was learnt.
+# A sentence longer than any in training.
 for ((i = 0; i < 3000; ++i)); do printf 'two '; done >long
 "$translate" run --model model.safetensors --input long >output 2>log || fail "a long sentence"
 (($(wc -l <output) == 1)) || fail "a long sentence must be one line"
 
-# Each answer at once, for interactive use.
+# Each answer immediately, for interactive use.
 coproc "$translate" run --model model.safetensors --batch 1 2>log
 process=$COPROC_PID  # the variable disappears with the process
 echo one >&"${COPROC[1]}"
@@ -69,25 +70,25 @@ grep -q '>unheard-of<' some.svg || fail "the picture lacks a word"
 "$translate" run --model model.safetensors --input some --alignments one.svg --pictures 1 >output 2>log || fail "--pictures"
 grep -q '>unheard-of<' one.svg && fail "--pictures 1 draws two"
 
-# Tokens that would be markup, and one that would control a terminal.
+# Tokens that would be markup, and a token with a terminal escape sequence.
 printf '<b>&"one \033[2J\n' | "$translate" run --model model.safetensors --alignments odd.svg >output 2>log || fail "odd"
 grep -q '&lt;b&gt;&amp;&quot;one' odd.svg || fail "the SVG is not escaped"
 grep -q $'\033' odd.svg && fail "an escape sequence in the SVG"
 
-# Read backwards; short sentences only; batches by tokens.
+# Reversed sources; short sentences only; batches by tokens.
 sentences 800 3 more
 train --source more.a --target more.b --model backwards.safetensors --epochs 12 --learning-rate 0.02 --system luong \
     --reverse-source --max-length 3 --batch-tokens 24 || fail "training backwards"
 left=$(awk 'NF > 3' more.a | wc -l)
 grep -q "^$left sentence pairs with more than 3 tokens on a side left out" log || fail "not $left pairs are too long"
-grep -q "^$((800 - left)) sentence pairs, " log || fail "not the others are learnt from"
-[[ $(metadata options.reverse-source backwards.safetensors) == 2 ]] || fail "the model does not know of its direction"
+grep -q "^$((800 - left)) sentence pairs, " log || fail "the other pairs are not used"
+[[ $(metadata options.reverse-source backwards.safetensors) == 2 ]] || fail "the model does not record its direction"
 awk 'NF <= 3' valid.a >short.a
 awk 'NF <= 3' valid.b >short.b
 "$translate" score --model backwards.safetensors --source short.a --target short.b >scores 2>log || fail "scoring backwards"
 perplexity=$(sed -n 's/^perplexity = \([0-9]*\).*/\1/p' scores)
-((perplexity < 2)) || fail "it should have learnt this language backwards: $(cat scores)"
-# The picture is in the order of the text.
+((perplexity < 2)) || fail "the model did not learn this language with reversed sources: $(cat scores)"
+# The picture has the order of the text.
 echo 'one two three' | "$translate" run --model backwards.safetensors --alignments backwards.svg >output 2>log || fail "drawing"
 [[ $(grep -o '>\(one\|two\|three\|&lt;/s&gt;\)<' backwards.svg | head -n 4 | tr -d '\n') == '>one<>two<>three<>&lt;/s&gt;<' ]] ||
     fail "words in another order"
@@ -120,4 +121,4 @@ version=$(translate --version) || fail "--version"
 [[ $version =~ [0-9]+\.[0-9]+\.[0-9]+ ]] || fail "the version is '$version'"
 translate --threads 1 score --model en-de.safetensors --source test.en --target test.de >before || fail "--threads before"
 translate score --threads 1 --model en-de.safetensors --source test.en --target test.de >after || fail "--threads after"
-cmp before after || fail "the place of --threads matters"
+cmp before after || fail "the position of --threads matters"

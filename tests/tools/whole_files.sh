@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Killed in the middle of a save, or out of space: the old files are whole.
+# Killed in the middle of a save, or out of space: the old files stay intact.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 8 1 train
 sentences 2 2 valid
-# Files of a few megabytes: most of the time is spent saving them.
+# Files of a few megabytes, so that saving takes most of the time.
 how=(--embedding 400 --epochs 1000 --patience 100000)
 
 # A model without its header, which contains the number of epochs.
@@ -22,14 +22,14 @@ for ((round = 0; round < 5; ++round)); do
     # shellcheck disable=SC2086  # no word at first
     "${training[@]}" "${how[@]}" $resume 2>log &
     process=$!
-    # Saved at least once; then killed at the sight of a half-written file, a little later each time.
+    # Saved at least once; then killed when a partial file appears, a little later each time.
     until [[ -e model.safetensors.checkpoint ]]; do
-        kill -0 $process 2>/dev/null || fail "it ended by itself"
+        kill -0 $process 2>/dev/null || fail "training ended early"
         sleep 0.01
     done
     sleep 0.0$((round))
     while ! compgen -G ".model*.$process-*.tmp" >/dev/null; do
-        kill -0 $process 2>/dev/null || fail "it ended by itself"
+        kill -0 $process 2>/dev/null || fail "training ended early"
     done
     kill -KILL $process
     wait $process 2>/dev/null || true
@@ -38,26 +38,26 @@ for ((round = 0; round < 5; ++round)); do
         "$translate" run --model $file --input valid.a >output 2>log || fail "$file after a kill"
         (($(wc -l <output) == 2)) || fail "$file after a kill: no translations"
     done
-    (($(data_size model.safetensors) == whole)) || fail "another size after a kill"
+    (($(data_size model.safetensors) == whole)) || fail "the size differs after a kill"
     resume=--resume
 done
 ((torn > 0)) || fail "no kill was in the middle of a save"
 
-# Half-written files do not pile up. No space left, for the model and for its checkpoint: a message, not the kernel's
-# signal.
+# Partial files do not accumulate. Without space for the model and for its checkpoint: an error message, not the
+# kernel's signal.
 before=$(cksum model.safetensors model.safetensors.checkpoint)
 limited() { (ulimit -f "$1" && shift && "$@"); }
 for blocks in 1 $((whole / 1024 + 100)); do
     refused 'cannot write: File too large; the previous file is unchanged' \
         limited "$blocks" "${training[@]}" "${how[@]}" --resume
     no_temporaries
-    [[ $(tail -n 1 <<<"$before") == $(cksum model.safetensors.checkpoint) ]] || fail "the checkpoint is another"
+    [[ $(tail -n 1 <<<"$before") == $(cksum model.safetensors.checkpoint) ]] || fail "the checkpoint was changed"
 done
 "$translate" run --model model.safetensors --input valid.a >output 2>log || fail "the model after a full disk"
 model=$(cksum <model.safetensors)
 refused 'picture.svg: cannot write: File too large' limited 1 "$translate" run --model model.safetensors \
     --input valid.a --alignments picture.svg
-[[ ! -e picture.svg ]] || fail "half a picture"
+[[ ! -e picture.svg ]] || fail "a partial picture"
 
 # Standard output may be a file.
 for command in "run --input valid.a" "score --source valid.a --target valid.b"; do
@@ -68,9 +68,9 @@ for command in "run --input valid.a" "score --source valid.a --target valid.b"; 
     }
 done
 refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" --help
-[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
+[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model was changed"
 
-# Messages that cannot be written do not end the program.
+# The program continues if its messages cannot be written.
 rm model.safetensors.checkpoint
 for nowhere in '2>/dev/full' '2>&-' '2>&- >&-'; do
     bash -c '"$@" '"$nowhere" - "${training[@]}" --model silent.safetensors --epochs 2 || fail "training with $nowhere"
@@ -79,4 +79,4 @@ for nowhere in '2>/dev/full' '2>&-' '2>&- >&-'; do
 done
 status=0
 bash -c '"$@" 2>/dev/full' - "$translate" run --model missing || status=$?
-((status == 1)) || fail "an error that cannot be told ends with $status"
+((status == 1)) || fail "an error that cannot be printed: exit code $status"

@@ -11,7 +11,7 @@
 
 using namespace heed;
 
-TEST_CASE("AdaDelta against its formula, written out")
+TEST_CASE("AdaDelta equals its formula")
 {
     std::vector<double> G(21), D(21);
     support::check_rule(train::adadelta<double>({0.9, 1e-4, 0.7}), [&](double g, std::size_t i) {
@@ -22,7 +22,7 @@ TEST_CASE("AdaDelta against its formula, written out")
     });
 }
 
-TEST_CASE("rows of a table that the batch does not touch stay as they are, and so do their moments")
+TEST_CASE("table rows that a batch does not use keep their values and moments")
 {
     const auto moments = support::moments_of_two_rows(train::adadelta<double>());
     for (std::size_t i = 0; i < 20; ++i) {

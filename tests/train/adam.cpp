@@ -50,7 +50,7 @@ void step(Module& module, auto& optimizer, double clip = INFINITY)
 
 }  // namespace of_adam
 
-TEST_CASE("Adam with clipping against the formula, written out")
+TEST_CASE("Adam with clipping equals its formula")
 {
     table<array<double, 2>> module{numbers(1, 3, 5)};
     const auto c = numbers(2, 3, 5);
@@ -80,7 +80,7 @@ TEST_CASE("Adam with clipping against the formula, written out")
     }
 }
 
-TEST_CASE("a table that is looked up has a sparse gradient: only touched rows, repeated words added")
+TEST_CASE("a table that is only looked up has a sparse gradient: used rows only, with repeated words added")
 {
     const auto E = numbers(3, 6, 4);
     ad::tape<double> on;
@@ -101,7 +101,7 @@ TEST_CASE("a table that is looked up has a sparse gradient: only touched rows, r
         CHECK(sparse.rows[k] == at(1));
         CHECK(sparse.rows[4 + k] == at(0) + at(2) + at(3));
     }
-    // As a whole table, it is the same with zeros around it.
+    // Read as a whole table, it has the same rows and zeros elsewhere.
     const auto dense = on.gradient(lifted);
     for (std::size_t i = 0; i < 6; ++i) {
         for (std::size_t k = 0; k < 4; ++k) {
@@ -124,7 +124,7 @@ TEST_CASE("a table that is looked up and multiplied (tied weights) has the sum o
     CHECK_MESSAGE(result, result.text());
 }
 
-TEST_CASE("lazy: rows that the batch does not touch stay, and their moments wait")
+TEST_CASE("lazy Adam: rows that a batch does not use keep their values and moments")
 {
     table<array<double, 2>> module{numbers(7, 5, 3)};
     const auto before = module.E;
@@ -146,7 +146,7 @@ TEST_CASE("lazy: rows that the batch does not touch stay, and their moments wait
     }
 }
 
-TEST_CASE("AdamW against the formula, written out: the decay is no part of the gradient")
+TEST_CASE("AdamW equals its formula: the decay is not part of the gradient")
 {
     auto module = of_adam::make_layer();
     const auto c = support::uneven(shape_of_rank<2>{3, 5});
@@ -174,7 +174,7 @@ TEST_CASE("AdamW against the formula, written out: the decay is no part of the g
     CHECK(optimizer.state()[1].name == "b");
 }
 
-TEST_CASE("what decays is chosen by name and number of axes; what does not moves as with Adam, bit for bit")
+TEST_CASE("decay applies by name and number of axes; other parameters are updated as by Adam, bit for bit")
 {
     std::vector<std::string> asked;
     const auto run = [](auto optimizer) {
@@ -204,7 +204,7 @@ TEST_CASE("what decays is chosen by name and number of axes; what does not moves
     CHECK(asked[1] == "b1");
 }
 
-TEST_CASE("rows of a table that are not looked up do not decay")
+TEST_CASE("table rows that are not looked up do not decay")
 {
     support::one_table<array<double, 2>> module{support::gaussian_numbers(7, 5, 3)};
     const auto before = module.E;

@@ -27,7 +27,7 @@ table<T> numbers(T a, T b, T c)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("the mean of the last models, summed by hand", T, float, double)
+TEST_CASE_TEMPLATE("the mean of the last models equals a manual sum", T, float, double)
 {
     train::average_of_last<T> last(3);
     table<T> model = numbers<T>(1, 2, 3);
@@ -41,13 +41,13 @@ TEST_CASE_TEMPLATE("the mean of the last models, summed by hand", T, float, doub
     for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(2, 0, T(1.5)).E(0, i));
 
     last.add(numbers<T>(8, 9, 3));
-    last.add(numbers<T>(T(0.25), 8, 6));  // the first one is forgotten
+    last.add(numbers<T>(T(0.25), 8, 6));  // the first model is dropped
     CHECK(last.size() == 3);
     last.mean(model);
     for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(T(3.75), 5, 3).E(0, i));
 }
 
-TEST_CASE("summed in double: what a float loses is kept")
+TEST_CASE("sums in double keep digits that float would lose")
 {
     train::average_of_last<float> last(3);
     for (const float each : {16777216.0f, 1.0f, -16777216.0f}) last.add(numbers<float>(each, 0, 0));
@@ -56,7 +56,7 @@ TEST_CASE("summed in double: what a float loses is kept")
     CHECK(model.E(0, 0) == static_cast<float>(1.0 / 3));
 }
 
-TEST_CASE("a checkpoint of it continues with the same moments")
+TEST_CASE("a checkpoint of an average continues with the same snapshots")
 {
     train::average_of_last<double> last(2), resumed(2);
     for (const double each : {1.0, 2.0, 5.0}) last.add(numbers<double>(each, each, -each));
@@ -71,7 +71,7 @@ TEST_CASE("a checkpoint of it continues with the same moments")
     }
 }
 
-TEST_CASE("the parameters of a model as one list")
+TEST_CASE("the parameters of a model form one list")
 {
     auto model = numbers<float>(4, 5, 6);
     const auto all = train::copy_parameters<float>(model);
@@ -83,7 +83,7 @@ TEST_CASE("the parameters of a model as one list")
           }) == "a module of 3 numbers cannot take 2; they belong to another module");
 }
 
-TEST_CASE("what cannot be averaged")
+TEST_CASE("models that do not fit cannot be averaged")
 {
     CHECK(support::message_of<error>([] { train::average_of_last<float>(0); }) ==
           "the average of the last 0 models is not defined; average at least 1");
@@ -97,7 +97,7 @@ TEST_CASE("what cannot be averaged")
           }) == "a model of 4 numbers cannot be averaged with one of 3; use one average per model");
 }
 
-TEST_CASE_TEMPLATE("a moving average, by hand", T, float, double)
+TEST_CASE_TEMPLATE("a moving average equals manual computation", T, float, double)
 {
     train::moving_average<T> average(0.75);
     CHECK(average.size() == 0);
@@ -122,20 +122,20 @@ TEST_CASE_TEMPLATE("a moving average, by hand", T, float, double)
     }
 }
 
-TEST_CASE("a moving average of floats keeps what a float would lose")
+TEST_CASE("a moving average of floats keeps digits that float would lose")
 {
     train::moving_average<float> average(0.9999);
     average.add(numbers<float>(1, 0, 0));
     double must = 1;
     for (int i = 0; i < 1000; ++i) {
-        average.add(numbers<float>(1.0001f, 0, 0));  // each adds 1e-8, of which a float beside 1 keeps nothing
+        average.add(numbers<float>(1.0001f, 0, 0));  // each adds 1e-8, less than the precision of a float near 1
         must += (1 - 0.9999) * (static_cast<double>(1.0001f) - must);
     }
     CHECK(std::abs(average.state()[0] - must) < 1e-14);
     CHECK(average.mean()[0] > 1.000009f);
 }
 
-TEST_CASE("what a moving average refuses")
+TEST_CASE("a moving average rejects invalid decays and mismatched models")
 {
     for (const double decay : {-0.1, 1.0, std::nan("")}) CHECK_THROWS_AS(train::moving_average<float>{decay}, error);
     CHECK(support::message_of<error>([] { train::moving_average<float>(1); }) ==

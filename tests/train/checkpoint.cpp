@@ -70,7 +70,7 @@ auto model_of(std::uint64_t stream, std::size_t width = 4)
         support::random<T>({width, width}, stream + 2), support::random<T>({width}, stream + 3)};
 }
 
-/// All that decides how a training goes on.
+/// The complete state of a training run.
 template <class T, class Optimizer>
 struct run {
     decltype(model_of<T>(1)) model = model_of<T>(1);
@@ -93,7 +93,7 @@ struct run {
                                train::named("best", best));
     }
 
-    /// One batch of three in an epoch, two to an update, dropout; at an epoch's end a lower rate.
+    /// One of three batches of an epoch, two per update, dropout; at the end of an epoch a lower rate.
     void batch()
     {
         word_ids words(1, 3);
@@ -135,7 +135,7 @@ void check_resuming(const temporary_directory& here)
             begun.save(here.path() / "run");
         }
         run<T, Optimizer> resumed;
-        resumed.model = model_of<T>(77);  // whatever it was, it becomes the file's
+        resumed.model = model_of<T>(77);  // any model becomes that of the file
         resumed.optimizer.settings.rate = 123;
         resumed.at.random.seed = 5;
         resumed.moving = train::moving_average<T>(0.5);
@@ -143,7 +143,7 @@ void check_resuming(const temporary_directory& here)
         for (std::size_t i = stopped; i < batches; ++i) resumed.batch();
         CHECK(resumed.norms == whole.norms);
         resumed.save(here.path() / "run");
-        CHECK(here.read("run") == here.read("whole"));  // every bit of it
+        CHECK(here.read("run") == here.read("whole"));  // bit for bit
     }
 }
 
@@ -179,7 +179,7 @@ struct history {
     }
 };
 
-/// A rule of one's own: gradient descent with two numbers and a function, which is the program's, among its settings.
+/// A custom rule: gradient descent whose settings are two numbers and a function, which the program provides.
 struct my_rule {
     double rate = 0.1, decay = 0.5;
     std::function<double(double)> of_rate{};
@@ -206,10 +206,10 @@ TEST_CASE("a run that was stopped after any batch and resumed equals the uninter
     SUBCASE("AdaDelta, double") { check_resuming<double, train::adadelta<double>>(here); }
     SUBCASE("gradient descent, double") { check_resuming<double, train::sgd<double>>(here); }
     SUBCASE("momentum, double") { check_resuming<double, train::sgd_with_momentum<double>>(here); }
-    SUBCASE("a rule of one's own, double") { check_resuming<double, train::optimizer<double, my_rule>>(here); }
+    SUBCASE("a custom rule, double") { check_resuming<double, train::optimizer<double, my_rule>>(here); }
 }
 
-TEST_CASE("a checkpoint is a file of weights, too, and its numbers are readable")
+TEST_CASE("a checkpoint is also a file of weights, and its metadata is readable")
 {
     const temporary_directory here;
     float_run one;
@@ -229,7 +229,7 @@ TEST_CASE("a checkpoint is a file of weights, too, and its numbers are readable"
     CHECK(all.at("adam.first.b").values<float>() == one.optimizer.state()[3].first);
 }
 
-TEST_CASE("values of every kind, and two models under names of their own")
+TEST_CASE("values of every kind, and two models under different names, are restored")
 {
     const temporary_directory here;
     const auto path = here.path() / "run";
@@ -270,7 +270,7 @@ TEST_CASE("values of every kind, and two models under names of their own")
                    "an optimizer, an average or a sum of gradients has no model before it among the parts"));
 }
 
-TEST_CASE("a file of another model, optimizer, type or run is refused, and nothing changes")
+TEST_CASE("a file of another model, optimizer, type or run is rejected and changes nothing")
 {
     const temporary_directory here;
     const auto path = here.path() / "run", other = here.path() / "other";
@@ -361,7 +361,7 @@ TEST_CASE("a file of another model, optimizer, type or run is refused, and nothi
     metadata("adam.settings has more numbers than its rule has settings", "adam.settings", "1 2 3 4 5");
     metadata("adam.settings is \"x\"", "adam.settings", "1 x");
 
-    // Cut off anywhere, or not there at all.
+    // Truncated anywhere, or missing.
     const std::string whole = here.read("run");
     for (std::size_t size = 0; size < whole.size(); size += size < 40 ? 1 : 97) {
         here.write("other", whole.substr(0, size));
@@ -372,10 +372,10 @@ TEST_CASE("a file of another model, optimizer, type or run is refused, and nothi
     CHECK(here.read("after") == here.read("before"));
     std::filesystem::remove(other);
     refused("No such file");
-    mine.load(path);  // and that one is good
+    mine.load(path);  // the original is valid
 }
 
-TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, nor does one on a full disk")
+TEST_CASE("a diverged run, or a full disk, does not overwrite the last good checkpoint")
 {
     const temporary_directory here;
     const auto path = here.path() / "run";
@@ -408,7 +408,7 @@ TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, 
     CHECK(here.read("run") != good);
 }
 
-TEST_CASE("killed at any moment, a run leaves a whole checkpoint")
+TEST_CASE("a run that is killed at any time leaves a complete checkpoint")
 {
     const temporary_directory here;
     const auto path = here.path() / "run";
@@ -426,7 +426,7 @@ TEST_CASE("killed at any moment, a run leaves a whole checkpoint")
                 one.save(path);
             }
         }
-        // It has saved at least once, and is somewhere in its next saves.
+        // It has saved at least once, and is in one of its next saves.
         while (here.read("run") == before) {
             REQUIRE(::waitpid(child, nullptr, WNOHANG) == 0);
             ::usleep(500);
@@ -438,6 +438,6 @@ TEST_CASE("killed at any moment, a run leaves a whole checkpoint")
         one.load(path);
         CHECK(one.at.epoch > epoch);
     }
-    one.save(path);  // and removes what a killed run has left half-written
+    one.save(path);  // also removes the partial file of a killed run
     CHECK(here.files() == 1);
 }

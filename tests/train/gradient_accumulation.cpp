@@ -64,7 +64,7 @@ struct lesson {
     }
 };
 
-/// Three updates by Adam from these batches; together on one tape, or one after the other.
+/// Three updates by Adam with these batches, all on one tape, or one after the other.
 auto trained(const std::vector<lesson>& batches, bool one_tape)
 {
     auto plain = some_model();
@@ -99,7 +99,7 @@ auto trained(const std::vector<lesson>& batches, bool one_tape)
 
 }  // namespace
 
-TEST_CASE("gradients of several batches make the update of one of all of them")
+TEST_CASE("accumulated gradients of several batches equal those of one large batch")
 {
     const std::vector<std::vector<lesson>> cases{
         {{{3, 0, 3, 1}, true}, {{2, 0}, true}},                                          // rows in both, and in one
@@ -117,17 +117,17 @@ TEST_CASE("gradients of several batches make the update of one of all of them")
         for (std::size_t i = 0; i < got.size(); ++i) {
             CAPTURE(i);
             CHECK(got[i] == support::approx(expected[i]));
-            // Lazy updates: a row that no batch touched does not move.
+            // Lazy updates: a row that no batch used does not change.
             CHECK((got[i] == before[i]) == (expected[i] == before[i]));
         }
         for (std::size_t i = 4 * 4; i < 8 * 4; ++i) CHECK(model.E.data()[i] == some_model().E.data()[i]);
     }
 }
 
-TEST_CASE("a gradient that was read as a whole before it was summed")
+TEST_CASE("a gradient may be read as a dense tensor before it is summed")
 {
     const auto plain = some_model();
-    const auto gradients = [&](int whole) {  // of batch 1, of batch 2, of none
+    const auto gradients = [&](int whole) {  // of batch 1, of batch 2, of neither
         ad::tape<double> on;
         train::accumulated_gradients<double> sum;
         std::vector<double> all;
@@ -159,7 +159,7 @@ TEST_CASE("a gradient that was read as a whole before it was summed")
     }
 }
 
-TEST_CASE("what was given is forgotten")
+TEST_CASE("accumulated gradients are cleared after the update")
 {
     const auto plain = some_model();
     ad::tape<double> on;
@@ -181,7 +181,7 @@ TEST_CASE("what was given is forgotten")
     CHECK(norms[0] == doctest::Approx(2 * norms[1]).epsilon(1e-12));
 }
 
-TEST_CASE("a batch counts once: without backward, twice, and given to itself it is refused")
+TEST_CASE("a batch counts once: without backward, twice, or added to itself it is rejected")
 {
     const auto plain = some_model();
     ad::tape<double> on;
@@ -199,7 +199,7 @@ TEST_CASE("a batch counts once: without backward, twice, and given to itself it 
         CHECK_THROWS_WITH_AS(sum.give(lifted, on), doctest::Contains("are already in the sum"), error);
     }
     on.clear();
-    const auto lifted = ad::lift(on, plain);  // a process without a batch of its own takes those of the others
+    const auto lifted = ad::lift(on, plain);  // a process without a batch uses the gradients of the others
     CHECK_FALSE(on.has_gradients());
     sum.give(lifted, on);
     CHECK(train::gradient_norm(lifted, on) > 0);

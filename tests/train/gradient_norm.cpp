@@ -53,7 +53,7 @@ auto some_model()
                                            random<T>({2, 3}, 4)};
 }
 
-/// Words 0 and 3 twice each, and three of E's rows not at all.
+/// Words 0 and 3 twice each, and three rows of E unused.
 word_ids some_words()
 {
     word_ids words(2, 3);
@@ -93,15 +93,15 @@ const auto whole = [](const auto& lifted, auto& on) { return gradient_of(lifted,
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("the norm is over all parameters, rows of a table included, each once", T, float, double)
+TEST_CASE_TEMPLATE("the norm covers each parameter once, including rows of a table", T, float, double)
 {
     const std::vector<double> g = after_backward<T>(whole);
     REQUIRE(norm_of(g) > 1);
     const double norm = after_backward<T>([](const auto& lifted, auto& on) {
-        REQUIRE(ad::gradient_rows(lifted.E).ids.size() == 4);     // so it is sparse
-        REQUIRE(ad::gradient_rows(lifted.tied).rows == nullptr);  // and this is not
+        REQUIRE(ad::gradient_rows(lifted.E).ids.size() == 4);     // sparse
+        REQUIRE(ad::gradient_rows(lifted.tied).rows == nullptr);  // dense
         const double before = train::gradient_norm(lifted, on);
-        on.gradient(lifted.E);  // read as a whole, it is dense from now on
+        on.gradient(lifted.E);  // reading it as a whole makes it dense
         CHECK(train::gradient_norm(lifted, on) == doctest::Approx(before).epsilon(1e-14));
         return before;
     });
@@ -125,7 +125,7 @@ TEST_CASE_TEMPLATE("clipping scales every gradient to the requested norm", T, fl
             return 0;
         });
     }
-    // If the norm is small enough, not a bit changes.
+    // If the norm is small enough, no bit changes.
     after_backward<T>([&](const auto& lifted, auto& on) {
         for (const double enough : {1.001 * norm_of(g), std::numeric_limits<double>::infinity()}) {
             train::clip_gradient(lifted, on, enough);
@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE("clipping scales every gradient to the requested norm", T, fl
     });
 }
 
-TEST_CASE("a variable under two names counts once, and is clipped once")
+TEST_CASE("a variable with two names counts once and is clipped once")
 {
     const auto plain = some_model<double>();
     ad::tape<double> on;
@@ -147,7 +147,7 @@ TEST_CASE("a variable under two names counts once, and is clipped once")
     CHECK(train::gradient_norm(lifted, on) == doctest::Approx(1).epsilon(1e-12));
 }
 
-TEST_CASE("a gradient that is not finite is reported by its norm and stays unchanged")
+TEST_CASE("a gradient that is not finite is reported by its norm and not changed")
 {
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
         after_backward<double>(
@@ -193,7 +193,7 @@ TEST_CASE("train::adam clips as clip_gradient does")
     }
 }
 
-TEST_CASE("a norm to clip to is 0 or more")
+TEST_CASE("the norm to clip to must not be negative")
 {
     const auto expected =
         "a gradient cannot be clipped to a norm of -1.000000; give 0 or more, or infinity for no clipping";
@@ -208,7 +208,7 @@ TEST_CASE("a norm to clip to is 0 or more")
     });
 }
 
-TEST_CASE("norm, clipping and the gradients themselves: none before backward")
+TEST_CASE("norms, clipping and gradients require backward")
 {
     const support::one_table<array<double, 2>> module{support::gaussian_numbers(1, 3, 7)};
     ad::tape<double> on;

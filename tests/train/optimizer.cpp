@@ -23,7 +23,7 @@ constexpr auto numbers = support::gaussian_numbers;
 
 namespace {
 
-/// A step before backward, and a second one after it; then a recording of its own for each step.
+/// A step before backward, and a second one after it; then a separate recording for each step.
 template <class Optimizer>
 void check_recordings(Optimizer optimizer)
 {
@@ -59,8 +59,8 @@ void check_recordings(Optimizer optimizer)
     }
     on.clear();
     const auto lifted = ad::lift(on, module);
-    CHECK(support::contains(refused(lifted), "there are no gradients"));  // those were of the recording before
-    std::fill_n(on.adjoint(lifted.E), lifted.E.size(), 1.0);              // gradients of one's own
+    CHECK(support::contains(refused(lifted), "there are no gradients"));  // they belonged to the previous recording
+    std::fill_n(on.adjoint(lifted.E), lifted.E.size(), 1.0);              // custom gradients
     optimizer.step(module, lifted, on);
     CHECK(optimizer.steps() == 2);
 }
@@ -75,7 +75,7 @@ TEST_CASE("every optimizer takes one step after each backward")
     check_recordings(train::adamw<double>({.rate = 0.1}));
 }
 
-TEST_CASE("a gradient whose norm is not finite counts for no step, and a parameter without a use has the gradient 0")
+TEST_CASE("a gradient with a non-finite norm is not a step, and an unused parameter has the gradient 0")
 {
     table<array<double, 2>> module{numbers(1, 3, 7)};
     const auto before = module.E;
@@ -83,7 +83,7 @@ TEST_CASE("a gradient whose norm is not finite counts for no step, and a paramet
     train::sgd<double> optimizer({0.3});
     const auto lifted = ad::lift(on, module);
     const auto x = on.parameter(before);
-    on.backward(ops::dot(x, x));  // not of the model
+    on.backward(ops::dot(x, x));  // does not depend on the model
     on.adjoint(lifted.E)[0] = INFINITY;
     CHECK_FALSE(std::isfinite(optimizer.step(module, lifted, on)));
     on.adjoint(lifted.E)[0] = 0;
@@ -92,7 +92,7 @@ TEST_CASE("a gradient whose norm is not finite counts for no step, and a paramet
     CHECK(optimizer.steps() == 1);
 }
 
-TEST_CASE("a gradient that is not finite changes nothing; a state of another model is refused")
+TEST_CASE("a gradient that is not finite changes nothing, and a state of another model is rejected")
 {
     table<array<double, 2>> module{numbers(4, 2, 2)};
     const auto before = module.E;

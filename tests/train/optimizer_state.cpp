@@ -36,7 +36,7 @@ void step(Optimizer& optimizer, table& module)
 
 }  // namespace
 
-TEST_CASE("an optimizer that comes out of an archive goes on as the one that went in")
+TEST_CASE("an optimizer that is loaded from an archive continues like the saved one")
 {
     table model = make_table();
     train::adam<double> optimizer({.rate = 0.1, .beta1 = 1.0 / 3});
@@ -57,14 +57,14 @@ TEST_CASE("an optimizer that comes out of an archive goes on as the one that wen
     step(other, same);
     CHECK(support::same_bits(model.E, same.E));
 
-    // Settings that the file lacks stay.
+    // Settings that are missing in the file keep their values.
     file.metadata["a.adam.settings"] = "0.5";
     train::take(file, other, model, "a.");
     CHECK(other.settings.rate == 0.5);
     CHECK(other.settings.beta1 == optimizer.settings.beta1);
 }
 
-TEST_CASE("an optimizer of another kind, model or type is refused, and nothing changes")
+TEST_CASE("an optimizer of another kind, model or type is rejected and changes nothing")
 {
     table model = make_table();
     train::adam<double> optimizer({.rate = 0.1});
@@ -103,7 +103,7 @@ TEST_CASE("an optimizer of another kind, model or type is refused, and nothing c
           "reads");
 }
 
-TEST_CASE("averages through an archive")
+TEST_CASE("averages survive a round trip")
 {
     const table model = make_table(), later{support::gaussian_numbers(4, 5, 4)};
     train::average_of_last<double> last(2), last_read(2);

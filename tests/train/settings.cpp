@@ -41,7 +41,7 @@ std::vector<double> numbers_in(const auto& settings)
 
 }  // namespace
 
-TEST_CASE("the numbers among settings, in their order, and written back")
+TEST_CASE("the numbers among settings are listed in order and written back")
 {
     CHECK(numbers_in(nothing{}).empty());
     CHECK(numbers_in(one{}) == std::vector<double>{1});

@@ -14,12 +14,12 @@
 
 using namespace heed;
 
-TEST_CASE("gradient descent against its formula, written out")
+TEST_CASE("gradient descent equals its formula")
 {
     support::check_rule(train::sgd<double>({0.3}), [](double g, std::size_t) { return -0.3 * g; });
 }
 
-TEST_CASE("momentum, Nesterov's and weight decay against PyTorch's formulas, written out")
+TEST_CASE("momentum, Nesterov momentum and weight decay equal PyTorch's formulas")
 {
     for (const bool nesterov : {false, true}) {
         std::vector<double> m(21);
@@ -30,7 +30,7 @@ TEST_CASE("momentum, Nesterov's and weight decay against PyTorch's formulas, wri
                             });
     }
 
-    // Two steps with decay, by hand: θ = 1, gradients 2 and 2.
+    // Two steps with decay, computed manually: θ = 1, gradients 2 and 2.
     const auto two_steps = [](train::momentum_settings with) {
         support::one_table<array<double, 2>> module{filled<double, 2>({1, 5}, 1.0)};
         train::sgd_with_momentum<double> optimizer(with);
@@ -60,7 +60,7 @@ TEST_CASE("momentum, Nesterov's and weight decay against PyTorch's formulas, wri
     CHECK(seen == "E2 E2 ");
 }
 
-TEST_CASE("rows of a table that the batch does not touch stay as they are, and so do their moments")
+TEST_CASE("table rows that a batch does not use keep their values and moments")
 {
     const auto of_sgd = support::moments_of_two_rows(train::sgd<double>({0.1}));
     CHECK(of_sgd[0].first.empty());

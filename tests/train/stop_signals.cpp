@@ -10,7 +10,7 @@
 
 using namespace heed;
 
-TEST_CASE("signals ask for an end once; the second one ends at once; afterwards they do what they did")
+TEST_CASE("the first signal requests a stop, the second ends the process, and handlers are restored afterward")
 {
     const auto handler_of = [](int number) {
         struct sigaction now {};

@@ -15,7 +15,7 @@ using namespace heed;
 using support::contains;
 using support::message_of;
 
-TEST_CASE("a model is trained by one run at a time, and a file that is no lock stays")
+TEST_CASE("a model is trained by one run at a time, and a file that is not a lock is kept")
 {
     const temporary_directory here;
     const auto path = here.path() / "model";

@@ -39,7 +39,7 @@ using batcher = heed::translator::batcher<int, std::string>;
 
 constexpr auto ever = 60s;
 
-/// A translator that waits at a gate before each batch, and remembers its batches.
+/// A translator that waits at a gate before each batch, and records its batches.
 class gated {
 public:
     strings operator()(const strings& lines, int how)
@@ -111,7 +111,7 @@ struct held {
 
 }  // namespace
 
-TEST_CASE("What comes during a batch is the next one, oldest and similar lengths first")
+TEST_CASE("Lines that arrive during a batch form the next one, oldest and similar lengths first")
 {
     held now;
     std::vector<std::shared_ptr<batcher::request>> all;
@@ -129,18 +129,18 @@ TEST_CASE("What comes during a batch is the next one, oldest and similar lengths
     CHECK(count.requests == 8);
     CHECK(count.lines == 8);
     CHECK(count.batches == 3);
-    CHECK(count.batch_sizes[0] == 1);  // of 1 line
-    CHECK(count.batch_sizes[2] == 2);  // of 3 or 4
+    CHECK(count.batch_sizes[0] == 1);  // 1 line
+    CHECK(count.batch_sizes[2] == 2);  // 3 or 4 lines
     CHECK(count.waiting + count.working + count.refused + count.late + count.cancelled + count.failed == 0);
     CHECK(count.seconds > 0);
 }
 
-TEST_CASE("No line is passed over for ever")
+TEST_CASE("No line waits forever")
 {
     held now({.batch = 2, .queue = 100});
     for (int i = 0; i < 3; ++i) now.ask("short", 1);
     const auto odd = now.ask("long", 100);
-    for (int i = 0; i < 40; ++i) now.ask("short", 1);  // all of them more similar to those before it
+    for (int i = 0; i < 40; ++i) now.ask("short", 1);  // all more similar to the lines before them
     now.gate.open();
     CHECK(odd->get() == strings{"long/0"});
     now.at.stop();
@@ -148,7 +148,7 @@ TEST_CASE("No line is passed over for ever")
     const auto with = std::find_if(batches.begin(), batches.end(), [](const strings& batch) {
         return std::find(batch.begin(), batch.end(), "long") != batch.end();
     });
-    CHECK(with - batches.begin() <= 4);  // "first", and at most three lines were before it
+    CHECK(with - batches.begin() <= 4);  // "first", and at most three lines before it
 }
 
 TEST_CASE("A batch has one set of options, and a request's lines may be spread over batches")
@@ -165,7 +165,7 @@ TEST_CASE("A batch has one set of options, and a request's lines may be spread o
     CHECK(now.at.submit({}, 1, ever)->get().empty());
 }
 
-TEST_CASE("A request that does not fit the queue is refused as a whole")
+TEST_CASE("A request that does not fit in the queue is rejected as a whole")
 {
     held now({.batch = 4, .queue = 3});
     const auto two = now.at.submit({{"a", 1}, {"b", 1}}, 0, ever);
@@ -186,7 +186,7 @@ TEST_CASE("A request that does not fit the queue is refused as a whole")
                          heed::error);
 }
 
-TEST_CASE("A full queue says when to come again")
+TEST_CASE("A full queue suggests when to retry")
 {
     std::atomic<bool> slow{true};
     batcher at(
@@ -200,7 +200,7 @@ TEST_CASE("A full queue says when to come again")
     std::vector<std::shared_ptr<batcher::request>> all;
     try {
         for (int i = 0; i < 6; ++i) all.push_back(at.submit({{"b", 1}}, 0, ever));
-        FAIL("the queue took more than it may");
+        FAIL("the queue accepted more than its limit");
     } catch (const heed::translator::queue_full& full) {
         CHECK(full.retry_after >= 4 * 0.05);
         CHECK(full.retry_after < 60);
@@ -208,7 +208,7 @@ TEST_CASE("A full queue says when to come again")
     slow = false;
 }
 
-TEST_CASE("A deadline ends a request, and what waits of it is never translated")
+TEST_CASE("A deadline ends a request, and its waiting lines are never translated")
 {
     held now;
     const auto late = now.at.submit({{"a", 1}, {"b", 1}}, 0, 20ms);
@@ -216,7 +216,7 @@ TEST_CASE("A deadline ends a request, and what waits of it is never translated")
     CHECK_THROWS_AS(late->get(), heed::translator::too_late);
     CHECK(now.at.counters().waiting == 1);
     CHECK(now.at.counters().late == 1);
-    const auto unasked = now.ask("d", 1, 0, -1s);  // late before anybody waits for it
+    const auto unasked = now.ask("d", 1, 0, -1s);  // late before any thread waits for it
     now.gate.open();
     CHECK(fine->get() == strings{"c/0"});
     CHECK_THROWS_AS(unasked->get(), heed::translator::too_late);
@@ -226,7 +226,7 @@ TEST_CASE("A deadline ends a request, and what waits of it is never translated")
     CHECK(now.at.counters().late == 2);
 }
 
-TEST_CASE("A deadline may be as far away as the clock can say, or farther")
+TEST_CASE("A deadline may be at or beyond the maximum of the clock")
 {
     held now;
     std::vector<std::shared_ptr<batcher::request>> all;
@@ -241,7 +241,7 @@ TEST_CASE("A deadline may be as far away as the clock can say, or farther")
     opens.join();
 }
 
-TEST_CASE("A cancelled request leaves the queue; one that is in work is let go")
+TEST_CASE("A canceled request leaves the queue, and its running lines are abandoned")
 {
     held now;
     const auto gone = now.at.submit({{"a", 1}, {"b", 1}}, 0, ever);
@@ -254,14 +254,14 @@ TEST_CASE("A cancelled request leaves the queue; one that is in work is let go")
     CHECK_THROWS_AS(now.first->get(), heed::translator::cancelled);
     now.gate.open();
     CHECK(stays->get() == strings{"c/0"});
-    stays->cancel();  // too late, and no harm
+    stays->cancel();  // too late, without effect
     now.at.stop();
     CHECK(now.gate.batches() == std::vector<strings>{{"first"}, {"c"}});
     CHECK(now.at.counters().cancelled == 2);
     CHECK(now.at.counters().lines == 2);
 }
 
-TEST_CASE("A line that throws fails its own request alone")
+TEST_CASE("A line that throws fails only its own request")
 {
     held now({.batch = 8, .queue = 100});
     const auto before = now.ask("a", 1);
@@ -280,7 +280,7 @@ TEST_CASE("A line that throws fails its own request alone")
     CHECK(now.at.counters().working == 0);
 }
 
-TEST_CASE("Stopping finishes what was accepted and refuses the rest")
+TEST_CASE("Stopping finishes accepted requests and rejects new ones")
 {
     std::shared_ptr<batcher::request> kept;
     {
@@ -305,7 +305,7 @@ TEST_CASE("Stopping finishes what was accepted and refuses the rest")
     CHECK(kept->get() == strings{"first/0"});
 }
 
-TEST_CASE("The lines of docs/how_to/service.md")
+TEST_CASE("The code of docs/how_to/service.md")
 {
     namespace translator = heed::translator;
     struct how {
@@ -326,7 +326,7 @@ TEST_CASE("The lines of docs/how_to/service.md")
     CHECK(shown.str() == "a man sleeps ./12");
 }
 
-TEST_CASE("Many clients at once: each gets its own answer, and the counters add up")
+TEST_CASE("Many concurrent clients each get their own answer, and the counters add up")
 {
     std::atomic<std::size_t> done{0}, refused{0}, late{0}, cancelled{0}, failed{0}, wrong{0};
     batcher at(
@@ -384,7 +384,7 @@ TEST_CASE("Many clients at once: each gets its own answer, and the counters add 
     CHECK(count.working == 0);
 }
 
-TEST_CASE("Work that takes long learns which of its lines are no longer wanted")
+TEST_CASE("A long translation learns which of its lines are no longer wanted")
 {
     std::atomic<int> asked{0};
     batcher at(
@@ -392,7 +392,7 @@ TEST_CASE("Work that takes long learns which of its lines are no longer wanted")
             strings results(lines.size());
             for (std::size_t i = 0; i < lines.size(); ++i) {
                 if (lines[i] == "short") results[i] = "done";
-                while (lines[i] != "short" && wanted(i)) {  // without that, for ever
+                while (lines[i] != "short" && wanted(i)) {  // otherwise forever
                     ++asked;
                     std::this_thread::sleep_for(1ms);
                 }
@@ -416,7 +416,7 @@ TEST_CASE("Work that takes long learns which of its lines are no longer wanted")
     CHECK(at.counters().retried == 0);
 }
 
-TEST_CASE("In a child of fork() there is no batcher, but its end")
+TEST_CASE("In a child of fork() a batcher can only be destroyed")
 {
     held now;
     const auto waiting = now.ask("second", 1);
@@ -444,7 +444,7 @@ TEST_CASE("In a child of fork() there is no batcher, but its end")
         {
             gated gate;
             gate.open();
-            batcher own(std::ref(gate));  // with threads of its own
+            batcher own(std::ref(gate));  // with its own threads
             wrong += own.submit({{"fourth", 1}}, 5, ever)->get() != strings{"fourth/5"};
         }
 #endif

@@ -18,7 +18,7 @@ using heed::translator::language;
 using heed::translator::sentence;
 using heed::translator::splitter;
 
-TEST_CASE("words are numbers and back")
+TEST_CASE("words become numbers and words again")
 {
     const std::vector<sentence> text{{"one", "two"}, {"one"}};
     language words;
@@ -28,7 +28,7 @@ TEST_CASE("words are numbers and back")
     CHECK(words.words(id_sentence{5, 4, vocabulary::eos, 5}) == sentence{"two", "one"});
 }
 
-TEST_CASE("a language in pieces")
+TEST_CASE("a language of subwords")
 {
     const sentence text{"abc", "ab"};
     language pieces;
@@ -38,7 +38,7 @@ TEST_CASE("a language in pieces")
     const id_sentence ids = pieces.encode(text);
     CHECK(ids.size() == 4);
     CHECK(pieces.words(ids) == text);
-    CHECK(pieces.words(id_sentence{ids[0]}) == sentence{"ab"});  // it broke off
+    CHECK(pieces.words(id_sentence{ids[0]}) == sentence{"ab"});  // a truncated word
 
     language other = pieces;
     CHECK(other == pieces);
@@ -50,7 +50,7 @@ TEST_CASE("a language in pieces")
 
 namespace {
 
-/// Characters as pieces, with what reads them said in the first token.
+/// Splits words into characters; the first token reports the method that read it.
 class letters final : public heed::text::tokenizer {
 public:
     explicit letters(std::string name) : name_(std::move(name)) {}

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include <heed/seq2seq/translator.hpp>  // whose name is that of a namespace
+#include <heed/seq2seq/translator.hpp>  // its name is that of a namespace
 #include <heed_kit/text/learn_bpe.hpp>
 #include <heed_translator/search.hpp>
 
@@ -38,7 +38,7 @@ std::vector<sentence> words_of(const std::vector<std::string>& text)
     return all;
 }
 
-/// An untrained model in a file, whose vocabulary lacks "cat".
+/// An untrained model in a file whose vocabulary lacks "cat".
 std::string stored(const std::string& name, const std::string& system, bool pieces = false, std::uint64_t seed = 1,
                    const std::string& attention = "")
 {
@@ -108,7 +108,7 @@ void check_same(const std::vector<translated_line>& left, const std::vector<tran
 
 }  // namespace
 
-TEST_CASE("a file of any system is loaded, and translates as its search does")
+TEST_CASE("a file of any system is loaded and translates like its search")
 {
     for (const auto& kind : translator::systems()) {
         CAPTURE(kind.name);
@@ -151,14 +151,14 @@ TEST_CASE("a file of any system is loaded, and translates as its search does")
                 CHECK(each.text == heed::text::join(file.target.words(found[i][k].words)));
                 REQUIRE(each.alignment.size() == each.words.size() + 1);
                 for (const auto& row : each.alignment) REQUIRE(row.size() == words[i].size() + 1);
-                // Words are tokens here: the alignment is the search's.
+                // Here words are tokens: the alignment is that of the search.
                 CHECK(each.alignment == found[i][k].weights);
             }
         }
     }
 }
 
-TEST_CASE("a line that is no longer wanted gets no translation, the others what they get without it")
+TEST_CASE("a canceled line gets no translation, and the other lines are unaffected")
 {
     const trained_translator model = load(stored("wanted.safetensors", "rnnsearch"));
     for (const std::size_t beam : {1u, 3u}) {
@@ -179,7 +179,7 @@ TEST_CASE("a line that is no longer wanted gets no translation, the others what 
     }
 }
 
-TEST_CASE("the lines of include/heed_translator/README.md")
+TEST_CASE("the code of include/heed_translator/README.md")
 {
     stored("en-de.safetensors", "rnnsearch");
     // clang-format off
@@ -191,7 +191,7 @@ TEST_CASE("the lines of include/heed_translator/README.md")
     CHECK(out.front().text == out.front().alternatives.front().text);
 }
 
-TEST_CASE("a given pair is scored as the search scores its own translation")
+TEST_CASE("a given pair is scored like a translation of the search")
 {
     const trained_translator model = load(stored("scored.safetensors", "rnnsearch"));
     const auto out = model.translate(lines[0], {.beam = 4, .max_length = 5});
@@ -204,7 +204,7 @@ TEST_CASE("a given pair is scored as the search scores its own translation")
         for (std::size_t i = 0; i < same.alignment[j].size(); ++i)
             CHECK(same.alignment[j][i] == doctest::Approx(out.alignment[j][i]).epsilon(1e-4));
     }
-    // The sum over all translations of one word and of none is below 1.
+    // The probabilities of all translations with one word and with none sum to less than 1.
     double sum = std::exp(model.score(lines[0], "").log_probability);
     for (const std::string& word : model.target_vocabulary())
         sum += word[0] == '<' ? 0 : std::exp(model.score(lines[0], word).log_probability);
@@ -216,11 +216,11 @@ TEST_CASE("a given pair is scored as the search scores its own translation")
     CHECK(several[1].alignment.empty());
 }
 
-TEST_CASE("pieces: a source word's weights are added, a target word's averaged, in the order of the text")
+TEST_CASE("subword weights are summed per source word and averaged per target word, in text order")
 {
     std::string system;
     SUBCASE("in both directions") { system = "rnnsearch"; }
-    SUBCASE("backwards") { system = "luong"; }
+    SUBCASE("with a reversed source") { system = "luong"; }
     const trained_translator model = load(stored("pieces.safetensors", system, true));
     const std::string line = lines[3];
     const auto out = model.translate(line, {.beam = 3, .max_length = 9, .piece_alignments = true});
@@ -229,7 +229,7 @@ TEST_CASE("pieces: a source word's weights are added, a target word's averaged, 
     REQUIRE(out.alignment.size() == out.words.size() + 1);
     CHECK(heed::text::undo_bpe(out.pieces) == out.words);
     const auto ends_word = [](const std::string& piece) { return !piece.ends_with("@@"); };
-    std::vector<std::size_t> word_of;  // of each source piece; the end is a word, too
+    std::vector<std::size_t> word_of;  // of each source subword; the end counts as a word
     std::size_t word = 0;
     for (const std::string& piece : out.source_pieces) {
         word_of.push_back(word);
@@ -254,15 +254,15 @@ TEST_CASE("pieces: a source word's weights are added, a target word's averaged, 
         for (std::size_t i = 0; i < sums.size(); ++i)
             CHECK(static_cast<double>(out.alignment[j][i]) == doctest::Approx(sums[i]).epsilon(1e-5));
     }
-    // Translated and scored: the same weights.
+    // Translation and score have the same weights.
     const auto scored = model.score(line, out.text, {.piece_alignments = true});
     CHECK(scored.piece_alignment.front().front() == doctest::Approx(out.piece_alignment.front().front()).epsilon(1e-4));
 }
 
 namespace {
 
-/// An untrained luong model that reads from the last word to the first and, at all times, attends as told: its states
-/// are positive, so that one number decides where location and local-p attention look.
+/// An untrained luong model with reversed sources, which always attends to `position`: its states are positive, so that
+/// a single number determines where location and local-p attention attend.
 translator::translator_file backwards(const std::string& attention, std::size_t layers, bool feeding,
                                       std::size_t position)
 {
@@ -290,7 +290,7 @@ translator::translator_file backwards(const std::string& attention, std::size_t 
 
 }  // namespace
 
-TEST_CASE("a source that is read backwards keeps its positions: attentions that know them look where they should")
+TEST_CASE("with reversed sources, attentions that depend on positions attend to the right words")
 {
     const std::string line = lines[3], target = "ein hund schläft schlafen";
     for (const std::size_t layers : {1u, 2u}) {
@@ -316,7 +316,7 @@ TEST_CASE("a source that is read backwards keeps its positions: attentions that 
                         float inside = 0, outside = 0;
                         for (std::size_t t = 0; t < rows[s].size(); ++t)
                             (t >= first && t <= last ? inside : outside) += rows[s][t];
-                        CHECK(inside > 0.5f);  // local-p's Gaussian makes less than 1 of it
+                        CHECK(inside > 0.5f);  // local-p's Gaussian reduces it below 1
                         CHECK(outside < 1e-6f);
                     }
                 };
@@ -331,7 +331,7 @@ TEST_CASE("a source that is read backwards keeps its positions: attentions that 
     }
 }
 
-TEST_CASE("a source that is read backwards: layers, last states and weights are those of the same words turned around")
+TEST_CASE("reversed sources: layers, last states and weights equal those of reversed text")
 {
     for (const std::size_t layers : {1u, 3u}) {
         for (const std::string attention : {"general", "none"}) {
@@ -367,7 +367,7 @@ TEST_CASE("a source that is read backwards: layers, last states and weights are 
     }
 }
 
-TEST_CASE("a file of reversed text, which an earlier heed wrote, is refused; so is a system that reads both ways")
+TEST_CASE("--reverse-source: files of earlier versions, invalid values and unsupported systems are rejected")
 {
     translator::translator_file file = backwards("general", 1, false, 0);
     heed::io::archive archive = translator::to_archive(file);
@@ -388,13 +388,13 @@ TEST_CASE("a file of reversed text, which an earlier heed wrote, is refused; so 
           "--reverse-source: --system rnnsearch has no use for it; leave it out, or give --system luong");
 }
 
-TEST_CASE("several threads get what one gets, bit for bit")
+TEST_CASE("several threads get the results of one, bit for bit")
 {
     for (const bool pieces : {false, true}) {
         const std::string path = stored("threads.safetensors", "rnnsearch", pieces);
         const translate_options how{.beam = 3, .alternatives = 2, .max_length = 12};
         const auto alone = load(path).translate(lines, how);
-        const trained_translator shared = load(path);  // nothing of it is laid out yet
+        const trained_translator shared = load(path);  // not packed yet
         std::vector<std::vector<translated_line>> results(4);
         std::vector<std::thread> all;
         for (auto& each : results) all.emplace_back([&] { each = shared.translate(lines, how); });
@@ -403,7 +403,7 @@ TEST_CASE("several threads get what one gets, bit for bit")
     }
 }
 
-TEST_CASE("an ensemble of a model with itself translates as the model")
+TEST_CASE("an ensemble of a model with itself translates like the model")
 {
     const std::string one = stored("one.safetensors", "rnnsearch"),
                       other = stored("other.safetensors", "luong", false, 2);
@@ -437,7 +437,7 @@ TEST_CASE("a model without attention has no alignments")
           std::string::npos);
 }
 
-TEST_CASE("text that is none, options that contradict each other, files that are no models")
+TEST_CASE("invalid text, conflicting options and files that are not models are rejected")
 {
     const trained_translator model = load(stored("hostile.safetensors", "rnnsearch"));
     CHECK(message([&] {
@@ -458,12 +458,12 @@ TEST_CASE("text that is none, options that contradict each other, files that are
     std::ofstream("text.safetensors") << "not a model";
     CHECK(message([&] { load("text.safetensors"); }).starts_with("text.safetensors: "));
     CHECK(model.translate(std::vector<std::string>{}).empty());
-    CHECK(model.translate(" \t\r\n").text.empty());  // white space is no word
+    CHECK(model.translate(" \t\r\n").text.empty());  // white space is not a word
     const auto unknown = model.translate("a xyzzy", {.beam = 2, .max_length = 3});
     CHECK(unknown.source_words == sentence{"a", "xyzzy"});
 }
 
-TEST_CASE("what is shown of a long translation, and its end")
+TEST_CASE("a watch callback sees the progress of a translation and can stop it")
 {
     const trained_translator model = load(stored("watched.safetensors", "rnnsearch"));
     std::vector<std::size_t> seen;
@@ -490,7 +490,7 @@ TEST_CASE("numbers in a file's metadata are the shortest that read back equal")
     CHECK(translator::text_of(0.1 + 0.2) == "0.30000000000000004");
 }
 
-TEST_CASE("smaller files are loaded, and threads share one")
+TEST_CASE("quantized files are loaded, and threads share one model")
 {
     for (const std::string system : {"rnnsearch", "transformer"}) {
         CAPTURE(system);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Model files of every system: what is written is read, what lies is refused before it is allocated, and every
-// allocation of reading fails once.
+// Model files of every system: written files are read, false sizes are rejected before allocation, and each allocation
+// while reading fails once.
 
 #include <support/failing_files.hpp>
 
@@ -68,7 +68,7 @@ translator_file make_model(const options& how)
     return model;
 }
 
-/// The options that are not the system's usual ones, for messages.
+/// The options that differ from the system's defaults, for messages.
 std::string name_of(const options& how)
 {
     std::string name = how.system;
@@ -89,8 +89,7 @@ std::size_t bytes_of(const archive& file)
     return bytes;
 }
 
-/// What is said of a file that is refused; empty if it is read. All that it allocates, one after the other, is limited
-/// by its size.
+/// The error message for a rejected file; empty if it is read. The total of its allocations is limited by its size.
 std::string refusal(const archive& file)
 {
     const std::size_t before = support::asked_for;
@@ -109,7 +108,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("a file of any system is read again, and every number of its model is one that the limit counts")
+TEST_CASE("a file of any system is read again, and the limit counts every number of its model")
 {
     for (const options& how : all_systems()) {
         CAPTURE(name_of(how));
@@ -125,7 +124,7 @@ TEST_CASE("a file of any system is read again, and every number of its model is 
     }
 }
 
-TEST_CASE("sizes that a file claims are refused before they are allocated, whatever the system")
+TEST_CASE("false sizes are rejected before allocation, for every system")
 {
     const std::size_t most = std::numeric_limits<std::size_t>::max();
     for (const options& how : all_systems()) {
@@ -153,7 +152,7 @@ TEST_CASE("sizes that a file claims are refused before they are allocated, whate
     }
 }
 
-TEST_CASE("no count of layers is made because the last one is there")
+TEST_CASE("the last layer's number alone does not determine the number of layers")
 {
     for (const std::string system : {"luong", "convs2s", "transformer"}) {
         CAPTURE(system);
@@ -166,7 +165,7 @@ TEST_CASE("no count of layers is made because the last one is there")
     }
 }
 
-TEST_CASE("nothing is allocated of a file that has only the tensors that are looked at first")
+TEST_CASE("a file with only the tensors that are checked first causes no allocation")
 {
     for (const options& plain : all_systems()) {
         CAPTURE(name_of(plain));
@@ -188,14 +187,14 @@ TEST_CASE("nothing is allocated of a file that has only the tensors that are loo
     }
 }
 
-TEST_CASE("a width that overflows is another width")
+TEST_CASE("a width that overflows is a different width")
 {
     archive file = translator::to_archive(make_model(small("convs2s")));
     file.metadata["options.width"] = std::to_string((std::size_t{1} << 62) + 3);  // times 4 hidden: as 3
     CHECK(contains(refusal(file), "contradicts itself"));
 }
 
-TEST_CASE("every allocation of reading a model fails once: it is refused, and the one before is as it was")
+TEST_CASE("if an allocation fails while reading a model, the file is rejected and the previous model stays")
 {
     options how = small("rnnsearch");
     translator_file model = make_model(how);

@@ -33,7 +33,7 @@ struct some_options {
 
 }  // namespace
 
-TEST_CASE("an option that a system has no use for is refused, and the systems that have one are named")
+TEST_CASE("an option that a system does not support is rejected, and systems that support it are named")
 {
     CHECK(!misplaced("cell", all[0], all));
     CHECK(!misplaced("heads", all[2], all));
@@ -43,7 +43,7 @@ TEST_CASE("an option that a system has no use for is refused, and the systems th
           "--cell: --system three has no use for it; leave it out, or give --system one or two");
 }
 
-TEST_CASE("a value that a system does not take is refused")
+TEST_CASE("a value that a system does not support is rejected")
 {
     const some_options general{{{"attention", "general"}, {"hidden", "8"}}};
     CHECK(unsuitable(general, all[0]) == "--attention general: --system one takes none or dot");
@@ -52,7 +52,7 @@ TEST_CASE("a value that a system does not take is refused")
     CHECK(!unsuitable(some_options{{{"cell", "anything"}}}, all[0]));
 }
 
-TEST_CASE("what all systems take together")
+TEST_CASE("the options that all systems support")
 {
     CHECK(choices_of("attention", all) == std::vector<std::string>{"none", "dot", "general"});
     CHECK(options_of_systems(all) == std::vector<std::string>{"attention", "cell", "layers", "heads"});

@@ -8,7 +8,7 @@ namespace {
 using heed::translator::metadata;
 using heed::translator::options;
 
-TEST_CASE("options of a file that heed 0.2 wrote are read under their names of today")
+TEST_CASE("options in files of heed 0.2 are read under their current names")
 {
     metadata file{{"format", heed::translator::format_name}};
     options{}.write(file);
@@ -30,7 +30,7 @@ TEST_CASE("options of a file that heed 0.2 wrote are read under their names of t
     CHECK(options::read(file).norm == "pre");
 }
 
-TEST_CASE("options come back as they were written")
+TEST_CASE("options survive a round trip")
 {
     options written;
     written.subword_vocab = 99;

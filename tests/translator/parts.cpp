@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A batch in parts: what several processes learn from theirs is together what one learns from the whole.
+// A batch in parts: the updates of several processes with their parts equal that of one process with the whole batch.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ training_step_input some_batch(std::size_t sentences)
     return {seq2seq::make_training_batch<float>(from, to), {}, {}};
 }
 
-/// What a process gives to the others.
+/// The gradients that a process passes to the others.
 struct given final : translator::system::gradient_exchange {
     double loss = 0;
     std::vector<double> gradient;
@@ -69,7 +69,7 @@ std::size_t learn(const translator::options& how, const std::vector<std::vector<
         random_source random{5};
         system->train(own, how, random, 1e-3, &to);
         if (streams == 0) streams = random.streams;
-        CHECK(random.streams == streams);  // every process goes on with the same random numbers
+        CHECK(random.streams == streams);  // every process continues with the same random numbers
     }
     for (auto& [name, ids] : to.rows) {
         std::sort(ids.begin(), ids.end());
@@ -118,7 +118,7 @@ translator::options small(const std::string& name)
 
 }  // namespace
 
-TEST_CASE("the parts of a batch have each sentence once, and what they cost is balanced")
+TEST_CASE("the parts of a batch have each sentence once and a balanced cost")
 {
     const training_step_input whole = some_batch(11);
     for (const std::size_t n : {1u, 2u, 3u, 4u, 11u, 13u}) {
@@ -153,7 +153,7 @@ TEST_CASE("the parts of a batch have each sentence once, and what they cost is b
     }
 }
 
-TEST_CASE("the gradients of the parts add up to that of the whole batch, dropout included")
+TEST_CASE("the gradients of the parts add up to that of the whole batch, including dropout")
 {
     for (const translator::system_kind& each : translator::systems())
         require_the_same(small(each.name), {some_batch(7)});

@@ -4,7 +4,7 @@
 //
 //     g++ -std=c++20 -Iinclude -DHEED_BLAS_NONE program.cpp
 //
-// A step of additive attention and its gradient must be right. Says what is wrong, and returns 1 then.
+// A step of additive attention and its gradient must be correct. Prints the errors and then returns 1.
 
 #include <cmath>
 #include <cstddef>

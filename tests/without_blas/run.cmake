@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles program.cpp with HEED_BLAS_NONE, links it with nothing, and runs it. No header of a BLAS may have been read.
+# Compiles program.cpp with HEED_BLAS_NONE, without libraries, and runs it. It must not include a BLAS header.
 
 cmake_minimum_required(VERSION 3.22)
 
 foreach(directory IN LISTS SYSTEM_INCLUDES)
-  # Naming the compiler's own directories again would break its #include_next.
+  # Passing the compiler's built-in directories again would break its #include_next.
   if(directory AND NOT directory STREQUAL INCLUDE AND NOT directory IN_LIST IMPLICIT_INCLUDES)
     list(APPEND includes -isystem "${directory}")
   endif()
@@ -22,7 +22,7 @@ if(NOT result EQUAL 0)
 endif()
 file(READ "${PROGRAM}.d" read)
 if(read MATCHES "[^ \n]*(xtensor-blas|xflens|cblas)[^ \n]*")
-  message(FATAL_ERROR "HEED_BLAS_NONE, and yet this was read: ${CMAKE_MATCH_0}")
+  message(FATAL_ERROR "a BLAS header was included despite HEED_BLAS_NONE: ${CMAKE_MATCH_0}")
 endif()
 execute_process(COMMAND "${PROGRAM}" RESULT_VARIABLE result OUTPUT_VARIABLE output)
 if(NOT result EQUAL 0)

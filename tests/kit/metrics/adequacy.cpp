@@ -14,13 +14,13 @@ using positions = std::vector<std::size_t>;
 
 namespace {
 
-// Two target words and the end word look at four source words and theirs.
+// Two target words and the end word attend to four source words and the source's end word.
 const std::vector<std::vector<float>> weights{
     {0.75f, 0.125f, 0.0f, 0.0625f, 0.0625f}, {0.125f, 0.5f, 0.125f, 0.125f, 0.125f}, {0, 0, 0.5f, 0, 0.5f}};
 
 }  // namespace
 
-TEST_CASE("attention received is summed over target words; the end words are left out")
+TEST_CASE("received attention is summed over target words, without the end words")
 {
     const std::span words(weights.data(), 2);
     const std::vector<double> received = attention_received(words, 4);
@@ -35,7 +35,7 @@ TEST_CASE("attention received is summed over target words; the end words are lef
                          "adequacy: a threshold of 0.000000 overlooks no word; it must be above 0", heed::error);
 }
 
-TEST_CASE("an empty translation overlooks every word; an empty source has none")
+TEST_CASE("an empty translation overlooks every word; an empty source has no words")
 {
     const std::vector<std::vector<float>> nothing;
     CHECK(overlooked_words(attention_received(nothing, 3)) == positions{0, 1, 2});
@@ -43,7 +43,7 @@ TEST_CASE("an empty translation overlooks every word; an empty source has none")
     CHECK(attention_received(std::vector<std::vector<float>>{{1.0f}}, 0).empty());
 }
 
-TEST_CASE("of links: a word without one is overlooked")
+TEST_CASE("with links, a word without a link is overlooked")
 {
     const links some{{0, 0}, {2, 1}, {2, 2}, {7, 3}};
     CHECK(attention_received(some, 4) == std::vector<double>{1, 0, 2, 0});

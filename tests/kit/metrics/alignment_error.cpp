@@ -24,7 +24,7 @@ std::string problem(const std::string& line)
 
 }  // namespace
 
-TEST_CASE("by hand: three links proposed, one sure, one possible, one wrong")
+TEST_CASE("a hand-computed example: three links proposed, one sure, one possible, one wrong")
 {
     // A = {00, 11, 22}, S = {00, 33}, P = S + {11}: |A∩S| = 1, |A∩P| = 2, |A| = 3, |S| = 2.
     alignment_score score;
@@ -69,7 +69,7 @@ TEST_CASE("i and j are not interchangeable")
     CHECK(score.aer() == 1.0);
 }
 
-TEST_CASE("nothing proposed, nothing expected")
+TEST_CASE("empty proposals and empty gold alignments have defined scores")
 {
     alignment_score neither;
     neither.add({}, {});
@@ -86,14 +86,14 @@ TEST_CASE("nothing proposed, nothing expected")
     CHECK(wrong.precision() == 0.0);
 }
 
-TEST_CASE("as many proposals as gold alignments")
+TEST_CASE("the numbers of proposals and gold alignments must be equal")
 {
     CHECK_THROWS_WITH_AS(alignment_error(std::vector<links>(2), std::vector<gold_links>(3)),
                          "alignment_error: 2 proposed alignments but 3 gold ones; each sentence pair needs one of both",
                          heed::error);
 }
 
-TEST_CASE("Pharaoh's notation, read and written")
+TEST_CASE("Pharaoh's notation is read and written")
 {
     const gold_links gold = parse_gold("0-0 12-3 4p5\t6p6");
     CHECK(gold.sure == links{{0, 0}, {12, 3}});
@@ -106,7 +106,7 @@ TEST_CASE("Pharaoh's notation, read and written")
                          heed::error);
 }
 
-TEST_CASE("anything but a link is refused with its location")
+TEST_CASE("text that is not a link is rejected with its location")
 {
     CHECK(problem("0-0 1:1") ==
           "gold:3: \"1:1\" is not a link; links are i-j (sure) or ipj (possible), positions from 0");
@@ -117,7 +117,7 @@ TEST_CASE("anything but a link is refused with its location")
     }
 }
 
-TEST_CASE("the strongest links of a matrix")
+TEST_CASE("the strongest links of a matrix are found")
 {
     const std::vector<float> weights{0.1f, 0.7f, 0.2f,  //
                                      0.4f, 0.3f, 0.3f};

@@ -36,7 +36,7 @@ using four = std::array<std::size_t, 4>;
 
 TEST_CASE("n-grams are counted and clipped")
 {
-    // sacrebleu's own test vector. Matches: "am" once of twice, "I", "a", "sequence"; "I am", "am a"; "I am a".
+    // sacrebleu's test vector. Matches: "am" once of twice, "I", "a", "sequence"; "I am", "am a"; "I am a".
     const bleu_counts sacrebleu = count("am I am a character sequence", "I am a symbol string sequence a a");
     CHECK(sacrebleu.matches == four{4, 2, 1, 0});
     CHECK(sacrebleu.totals == four{6, 5, 4, 3});
@@ -51,7 +51,7 @@ TEST_CASE("n-grams are counted and clipped")
     CHECK(repeated.matches == four{5, 4, 3, 2});
     CHECK(repeated.totals == four{6, 5, 4, 3});
 
-    CHECK(count("a b", "a b").totals == four{2, 1, 0, 0});  // shorter than four
+    CHECK(count("a b", "a b").totals == four{2, 1, 0, 0});  // shorter than four words
     CHECK(count("", "a").totals == four{0, 0, 0, 0});
 }
 
@@ -65,16 +65,16 @@ TEST_CASE("counts are clipped within each sentence, not over the corpus")
     CHECK(counter.counts().reference_length == 3);
 }
 
-TEST_CASE("the score from given counts")
+TEST_CASE("the score follows from given counts")
 {
-    // sacrebleu's own: compute_bleu([9,7,5,3], [10,8,6,4], 11, 11) = 83.75922397
+    // From sacrebleu: compute_bleu([9,7,5,3], [10,8,6,4], 11, 11) = 83.75922397
     const bleu_score known = bleu(bleu_counts{{9, 7, 5, 3}, {10, 8, 6, 4}, 11, 11});
     CHECK(known.score == doctest::Approx(83.75922397).epsilon(1e-10));
     CHECK(known.brevity_penalty == 1.0);
     CHECK(known.text() == "BLEU = 83.76, 90.0/87.5/83.3/75.0 (BP=1.000, ratio=1.000, hyp_len=11, ref_len=11)");
 }
 
-TEST_CASE("a short hypothesis pays the brevity penalty, a long one its precision")
+TEST_CASE("a short hypothesis loses by the brevity penalty, a long one by its precision")
 {
     // All n-grams match; r = 5, h = 4: BLEU = 100 · exp(1 - 5/4).
     const bleu_score brief = bleu(count("a b c d", "a b c d e"));
@@ -108,10 +108,10 @@ TEST_CASE("an order without a match makes the score 0, but the other precisions 
     const bleu_score none = bleu(count("am I am a character sequence", "I am a symbol string sequence a a"));
     CHECK(none.score == 0.0);
     CHECK(none.text() == "BLEU = 0.00, 66.7/40.0/25.0/0.0 (BP=0.717, ratio=0.750, hyp_len=6, ref_len=8)");
-    CHECK(bleu(count("a b c", "a b c")).score == 0.0);  // no 4-gram at all, as in multi-bleu.perl
+    CHECK(bleu(count("a b c", "a b c")).score == 0.0);  // no 4-gram exists, as in multi-bleu.perl
 }
 
-TEST_CASE("empty input scores 0 without dividing by it")
+TEST_CASE("empty input scores 0 without a division by 0")
 {
     CHECK(bleu(count("", "a b c d")).score == 0.0);
     CHECK(bleu(count("a b c d", "")).score == 0.0);
@@ -119,14 +119,14 @@ TEST_CASE("empty input scores 0 without dividing by it")
           "BLEU = 0.00, 0.0/0.0/0.0/0.0 (BP=0.000, ratio=0.000, hyp_len=0, ref_len=0)");
 }
 
-TEST_CASE("as many hypotheses as references")
+TEST_CASE("the numbers of hypotheses and references must be equal")
 {
     const std::vector<sentence> two(2), three(3);
     CHECK_THROWS_WITH_AS(bleu(two, three), "bleu: 2 hypotheses but 3 references; each sentence needs one of both",
                          heed::error);
 }
 
-TEST_CASE("several references: the largest count of any, and the closest length")
+TEST_CASE("with several references, the largest count and the closest length are used")
 {
     // "the" twice in the first, once in the second: two of seven, not three. "cat" is in the second only.
     const std::vector<sentence> references{split("the cat is on the mat"), split("there is a cat on the mat")};
@@ -134,21 +134,22 @@ TEST_CASE("several references: the largest count of any, and the closest length"
     const bleu_counts the = counter.add(split("the the the the the the the"), references);
     CHECK(the.matches == four{2, 0, 0, 0});
     CHECK(the.reference_length == 7);
-    // Lengths 6 and 7: five is closer to six. Lengths 2 and 4: three is as close to both, and the shorter counts.
+    // Lengths 6 and 7: five is closer to six. Lengths 2 and 4: three is equally close to both, and the shorter one is
+    // used.
     CHECK(counter.add(split("a b c d e"), references).reference_length == 6);
     const std::vector<sentence> short_and_long{split("a b c d"), split("a b")};
     CHECK(counter.add(split("a b c"), short_and_long).reference_length == 2);
     CHECK(counter.counts().hypothesis_length == 15);
     CHECK_THROWS_WITH_AS(counter.add(split("a"), std::span<const sentence>{}),
                          "bleu: a hypothesis without a reference; it needs at least one", heed::error);
-    // No n-gram of the previous reference may be left over: "q" and "cat" are both the second word of their pair.
+    // No n-gram of the previous reference may remain: "q" and "cat" are both the second word of their pair.
     counter.add(split("x"), split("p q"));
     CHECK(counter.add(split("cat"), split("dog")).matches == four{0, 0, 0, 0});
 }
 
 namespace {
 
-// The example of sacrebleu's README and of its tests.
+// The example of sacrebleu's README and tests.
 const std::array<const char*, 3> outputs{"The dog bit the man.", "It wasn't surprising.",
                                          "The man had just bitten him."};
 const std::array<std::array<const char*, 3>, 2> translations{
@@ -169,7 +170,7 @@ double sacrebleu_example(sentence (*tokenize)(std::string_view), smoothing smoot
 
 }  // namespace
 
-TEST_CASE("the constants of sacrebleu's tests")
+TEST_CASE("scores equal the constants of sacrebleu's tests")
 {
     CHECK(sacrebleu_example(heed::metrics::tokenize_13a, smoothing::exponential) ==
           doctest::Approx(48.530827).epsilon(1e-8));
@@ -177,7 +178,7 @@ TEST_CASE("the constants of sacrebleu's tests")
     CHECK(sacrebleu_example(split, smoothing::exponential) == doctest::Approx(49.1919566).epsilon(1e-8));
 }
 
-TEST_CASE("exponential smoothing: the k-th order without a match counts as 1 / 2^k of one")
+TEST_CASE("exponential smoothing: the k-th order without a match counts as 1 / 2^k matches")
 {
     // p = 4/6, 2/5, 1/4 and 1/2 of 1/3; BP = exp(1 - 8/6).
     const bleu_counts one = count("am I am a character sequence", "I am a symbol string sequence a a");
@@ -188,11 +189,11 @@ TEST_CASE("exponential smoothing: the k-th order without a match counts as 1 / 2
     CHECK(bleu(count("a x y z", "a b c d"), smoothing::exponential).score ==
           support::approx(100 * std::pow(1.0 / 4 / 6 / 8 / 8, 0.25)));
     CHECK(bleu(count("v x y z", "a b c d"), smoothing::exponential).score == 0.0);  // no match at all
-    CHECK(bleu(count("a b c", "a b c"), smoothing::exponential).score == 0.0);      // no 4-gram at all
+    CHECK(bleu(count("a b c", "a b c"), smoothing::exponential).score == 0.0);      // no 4-gram exists
     CHECK(bleu(count("a b c d", "a b c d"), smoothing::exponential).score == support::approx(100));
 }
 
-TEST_CASE("statistics of each sentence add up to those of the corpus")
+TEST_CASE("the statistics of sentences add up to those of the corpus")
 {
     const std::vector<sentence> hypotheses{split("a b c d"), split("b c"), {}};
     const std::vector<std::vector<sentence>> references{{split("a b c e"), split("b c d"), split("a")}};

@@ -22,7 +22,7 @@ using namespace heed::metrics;
 
 namespace {
 
-// A metric whose bootstrap has a known answer: the mean.
+// The mean, a metric whose bootstrap is known.
 struct sum {
     double total = 0;
     std::size_t count = 0;
@@ -61,7 +61,7 @@ TEST_CASE("the interval of a mean is that of its normal approximation")
     CHECK(std::abs(bootstrap(coin, mean, how).range.high - (0.5 + 0.6745 * 0.025)) < 0.004);
 }
 
-TEST_CASE("one seed, one result")
+TEST_CASE("a seed determines the result")
 {
     const auto numbers = values(50, [](std::size_t i) { return std::sqrt(static_cast<double>(i)); });
     bootstrap_options how;
@@ -72,9 +72,9 @@ TEST_CASE("one seed, one result")
     CHECK(bootstrap(numbers, mean, how).mean != first.mean);
 }
 
-TEST_CASE("resamples are drawn by number, however many threads share them")
+TEST_CASE("resamples do not depend on the number of threads")
 {
-    // As many sums as resamples, computed one draw after the other. Integers: their sum does not depend on the order.
+    // One sum per resample, computed sequentially. For integers the sum does not depend on the order.
     const auto numbers = values(300, [](std::size_t i) { return static_cast<double>(i * i % 101); });
     const auto others = values(300, [](std::size_t i) { return static_cast<double>(i * i % 97); });
     bootstrap_options how;
@@ -94,7 +94,7 @@ TEST_CASE("resamples are drawn by number, however many threads share them")
     }
     const bootstrap_score expected = detail::summarize(0, means, how.confidence);
     const bootstrap_score expected_difference = detail::summarize(0, differences, how.confidence);
-    // Thirds: sums that would reveal another order.
+    // Thirds: their sums depend on the order.
     const auto thirds = values(300, [](std::size_t i) { return static_cast<double>(i) / 3; });
     const bootstrap_score third = bootstrap(thirds, mean, how);
     for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
@@ -139,9 +139,9 @@ TEST_CASE("progress is reported on the calling thread, which also calls the scor
     heed::set_threads(1);
 }
 
-TEST_CASE("the statistics of sentences are the same with any number of threads, and report their progress")
+TEST_CASE("sentence statistics do not depend on the number of threads, and progress is reported")
 {
-    // 2100 sentences of up to nine words, with their ends cut off or their first words moved.
+    // 2100 sentences of up to nine words, truncated or with their first words moved.
     std::vector<heed::text::sentence> references, hypotheses;
     std::vector<std::string> lines, other_lines;
     for (std::uint64_t i = 0; i < 2100; ++i) {
@@ -182,7 +182,7 @@ TEST_CASE("the statistics of sentences are the same with any number of threads, 
         heed::set_threads(threads);
         CHECK(all_of() == alone);
     }
-    // If several sentences are refused, the first is named, as with one thread.
+    // If several sentences are rejected, the error names the first, as with one thread.
     other_lines[2000] = "\xff";
     other_lines[10] = "ab\xff";
     CHECK_THROWS_WITH_AS(chrf_statistics(lines, other_lines), "chrf: byte 3 of the reference is not valid UTF-8",
@@ -190,7 +190,7 @@ TEST_CASE("the statistics of sentences are the same with any number of threads, 
     heed::set_threads(1);
 }
 
-TEST_CASE("where nothing varies, the interval is a point")
+TEST_CASE("without variance, the interval is a point")
 {
     const bootstrap_score one = bootstrap(values(1, [](std::size_t) { return 7.0; }), mean);
     CHECK(one.range.low == 7.0);
@@ -200,7 +200,7 @@ TEST_CASE("where nothing varies, the interval is a point")
     CHECK(bootstrap(values(9, [](std::size_t) { return 7.0; }), mean, how).range.low == 7.0);
 }
 
-TEST_CASE("the tails that are cut off have the requested share")
+TEST_CASE("each tail has the requested probability")
 {
     std::vector<double> hundred(100);
     for (std::size_t i = 0; i < 100; ++i) hundred[i] = static_cast<double>(99 - i);
@@ -212,7 +212,7 @@ TEST_CASE("the tails that are cut off have the requested share")
     CHECK(detail::summarize(0, hundred, 0.9).mean == support::approx(49.5));
 }
 
-TEST_CASE("a system against itself, a clear difference, and one that is chance")
+TEST_CASE("p-values of identical, clearly different and barely different systems")
 {
     const auto one = values(200, [](std::size_t i) { return static_cast<double>(i % 7); });
     const paired_score same = paired_bootstrap(one, one, mean);
@@ -221,7 +221,7 @@ TEST_CASE("a system against itself, a clear difference, and one that is chance")
     CHECK(same.first_larger == 0.0);
     CHECK(same.second_larger == 0.0);
 
-    // Better by 1 in every sentence: no resample differs from that, though the scores themselves vary.
+    // Better by 1 in every sentence: every resample has this difference, although the scores vary.
     const auto better = values(200, [](std::size_t i) { return static_cast<double>(i % 7) + 1; });
     const paired_score clear = paired_bootstrap(one, better, mean);
     CHECK(clear.difference.score == support::approx(1));
@@ -257,7 +257,7 @@ TEST_CASE("the p-value is that of the normal approximation")
     CHECK(std::abs(result.second_larger - 0.975) < 0.01);
 }
 
-TEST_CASE("wrong input and options are refused")
+TEST_CASE("invalid input and options are rejected")
 {
     const std::vector<sum> none, two(2, sum{1, 1}), three(3, sum{1, 1});
     CHECK_THROWS_WITH_AS(bootstrap(none, mean), "bootstrap: there is no sentence to draw; at least one is needed",

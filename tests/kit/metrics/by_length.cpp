@@ -12,7 +12,7 @@ using namespace heed::metrics;
 using heed::text::sentence;
 using heed::text::split;
 
-TEST_CASE("sentences go to the bucket of their length, whose BLEU is theirs")
+TEST_CASE("sentences are grouped by length, and each bucket has its own BLEU")
 {
     const std::vector<sentence> hypotheses{split("a b c d"), split("a b c x e"), split("a b c d e f"), split("x")};
     const std::vector<std::vector<sentence>> references{
@@ -53,7 +53,7 @@ TEST_CASE("no bounds make one bucket; empty buckets are included")
     CHECK(four[3].sentences == 1);
 }
 
-TEST_CASE("wrong counts and bounds are refused")
+TEST_CASE("invalid counts and bounds are rejected")
 {
     const std::vector<bleu_counts> two(2);
     const std::vector<std::size_t> one{1}, both{1, 2}, falling{20, 10}, twice{10, 10};

@@ -31,7 +31,7 @@ const std::string relation_reference = "Das Verhältnis zwischen Obama und Netan
 
 }  // namespace
 
-TEST_CASE("by hand: one of two characters")
+TEST_CASE("a hand-computed example: one of two characters")
 {
     // "aa" and "ab": 1-grams 1 of 2, 2-grams 0 of 1; P = R = (1/2 + 0) / 2.
     const chrf_counts counts = chrf_matches("aa", "ab");
@@ -39,16 +39,16 @@ TEST_CASE("by hand: one of two characters")
     CHECK(counts.hypothesis[0] == 2);
     CHECK(counts.reference[1] == 1);
     CHECK(chrf(counts) == support::approx(25));
-    // "ab" against "abcd": P = 2/2, 1/1; R = 2/4, 1/3, and 3- and 4-grams that one text only has do not count.
+    // "ab" against "abcd": P = 2/2, 1/1; R = 2/4, 1/3; 3- and 4-grams that only one text has do not count.
     const double recall = (2.0 / 4 + 1.0 / 3) / 2;
     CHECK(score({"ab"}, {"abcd"}) == support::approx(100 * 5 * recall / (4 + recall)));
-    // In no sentence does an order count for which its reference is too short.
+    // Orders for which the reference is too short do not count in any sentence.
     CHECK(chrf_matches("abcd", "ab").hypothesis == std::array<std::size_t, 8>{4, 3});
     // Recall counts more than precision: with the texts swapped the score is lower.
     CHECK(score({"abcd"}, {"ab"}) == support::approx(100 * 5 * recall / (4 * recall + 1)));
 }
 
-TEST_CASE("the constants of sacrebleu's tests: beta 3, all orders")
+TEST_CASE("beta 3 and all orders equal the constants of sacrebleu's tests")
 {
     chrf_options how;
     how.beta = 3;
@@ -67,14 +67,14 @@ TEST_CASE("the constants of sacrebleu's tests: beta 3, all orders")
     is({"a b c"}, {"a b c"}, 50);
     is({"a b c"}, {"abc"}, 50);
     is({" " + risk}, {risk_reference}, 63.361730);
-    // The constant there is 64.1302698, of the mean precision and recall; this is the mean F, which its tolerance of
-    // 1e-4 lets pass.
+    // The constant in sacrebleu is 64.1302698, for the mean precision and recall; this is the mean F, which is within
+    // its tolerance of 1e-4.
     is({" Die    Beziehung zwischen  Obama und Netanjahu ist nicht gerade  freundlich. "}, {relation_reference},
        64.1302215593);
     is({"Niemand hat die Absicht, eine Mauer zu errichten"}, {"Niemand hat die Absicht, eine Mauer zu errichten"}, 100);
 }
 
-TEST_CASE("the constants of sacrebleu's tests: beta 3, the orders that both texts have")
+TEST_CASE("beta 3 and the orders of both texts equal the constants of sacrebleu's tests")
 {
     chrf_options how;
     how.beta = 3;
@@ -90,7 +90,7 @@ TEST_CASE("the constants of sacrebleu's tests: beta 3, the orders that both text
     CHECK(score({risk}, {risk_reference}, how) == support::approx(65.2414427, 1e-8));
 }
 
-TEST_CASE("the constants of sacrebleu's tests: sentences in Czech, beta 2, all orders")
+TEST_CASE("Czech sentences, beta 2 and all orders equal the constants of sacrebleu's tests")
 {
     chrf_options how;
     how.every_order = true;
@@ -105,15 +105,15 @@ TEST_CASE("the constants of sacrebleu's tests: sentences in Czech, beta 2, all o
                 how) == support::approx(57.15704367, 1e-8));
 }
 
-TEST_CASE("several references: the n-grams of the one with the highest score")
+TEST_CASE("with several references, the n-grams of the best one are used")
 {
     const std::vector<std::string> references{"xyz", "aab", "abc"};
-    // "ab": of "xyz" nothing; of "aab" both characters and "ab", R = (2/3 + 1/2) / 2; of "abc" the same.
+    // "ab": of "xyz" nothing; of "aab" both characters and "ab", R = (2/3 + 1/2) / 2; likewise of "abc".
     const chrf_counts counts = chrf_matches("ab", references);
     CHECK(counts.matches[0] == 2);
     CHECK(counts.matches[1] == 1);
     CHECK(chrf(counts) == support::approx(100 * 5 * (7.0 / 12) / (4 + 7.0 / 12)));
-    // Recall decides: a longer reference with as many matches is worse.
+    // Recall decides: a longer reference with the same number of matches is worse.
     CHECK(chrf_matches("ab", std::vector<std::string>{"abcd", "ab"}).reference[0] == 2);
     CHECK(chrf_matches("a", std::vector<std::string>{"", "b"}).hypothesis[0] == 1);
     const std::vector<std::vector<std::string>> sets{{"ab", "xyz"}, {"abcd", "ab"}};
@@ -126,19 +126,19 @@ TEST_CASE("several references: the n-grams of the one with the highest score")
     CHECK_THROWS_AS(chrf_statistics(std::vector<std::string>(1), sets), heed::error);
 }
 
-TEST_CASE("characters are characters, not bytes")
+TEST_CASE("n-grams consist of characters, not bytes")
 {
     CHECK(chrf_matches("äöü", "äöü").hypothesis[0] == 3);
-    CHECK(chrf_matches("aa", std::string_view("\0a", 2)).matches[0] == 1);  // even U+0000 is one
-    CHECK(chrf_matches("ä", "ö").matches[0] == 0);                          // though their first bytes are the same
+    CHECK(chrf_matches("aa", std::string_view("\0a", 2)).matches[0] == 1);  // U+0000 is a character
+    CHECK(chrf_matches("ä", "ö").matches[0] == 0);                          // although their first bytes are equal
     CHECK(chrf_matches("a\u00A0\u3000b", "ab").hypothesis[0] == 2);
 }
 
-TEST_CASE("chrF++: words too, with one punctuation mark split off")
+TEST_CASE("chrF++ counts words as well, with one punctuation mark split off")
 {
     chrf_options how;
     how.words = 2;
-    // "so)" is "so" and ")"; "\"x" is "\"" and "x"; a lone sign stays.
+    // "so)" is "so" and ")"; "\"x" is "\"" and "x"; a single punctuation mark stays.
     const chrf_counts counts = chrf_matches("so) \"x - y", "so ) \" x - y", how);
     CHECK(counts.hypothesis[6] == 6);
     CHECK(counts.matches[6] == 6);
@@ -150,7 +150,7 @@ TEST_CASE("chrF++: words too, with one punctuation mark split off")
     CHECK(chrf_matches("a b", "a b").hypothesis[6] == 0);
 }
 
-TEST_CASE("invalid text and options are refused")
+TEST_CASE("invalid text and options are rejected")
 {
     CHECK_THROWS_WITH_AS(score({"a", "b"}, {"a"}),
                          "chrf: 2 hypotheses but 1 reference; each sentence needs one of both", heed::error);

@@ -19,7 +19,7 @@ namespace {
 
 std::size_t distance(const std::string& a, const std::string& b) { return edit_distance(split(a), split(b)); }
 
-// The definition: the last words are replaced or kept, or one of them is left out.
+// By definition: the last words are replaced or kept, or one word is left out.
 std::size_t by_definition(const sentence& a, const sentence& b)
 {
     if (a.empty() || b.empty()) return a.size() + b.size();
@@ -30,7 +30,7 @@ std::size_t by_definition(const sentence& a, const sentence& b)
 
 }  // namespace
 
-TEST_CASE("insert, delete, replace; phrases do not move")
+TEST_CASE("insertions, deletions and replacements count; moved phrases do not count as one edit")
 {
     CHECK(distance("k i t t e n", "s i t t i n g") == 3);
     CHECK(distance("a b c", "a b c") == 0);
@@ -43,7 +43,7 @@ TEST_CASE("insert, delete, replace; phrases do not move")
     CHECK(distance("", "") == 0);
 }
 
-TEST_CASE("as the definition says, on random sentences of few words")
+TEST_CASE("edits of random short sentences equal the definition")
 {
     heed::random_source source{3};
     for (std::size_t round = 0; round < 200; ++round) {
@@ -60,7 +60,7 @@ TEST_CASE("as the definition says, on random sentences of few words")
 
 namespace {
 
-// Row by row, every cell.
+// The full table, row by row.
 std::size_t by_table(const sentence& a, const sentence& b)
 {
     std::vector<std::size_t> above(b.size() + 1), here(b.size() + 1);
@@ -76,7 +76,7 @@ std::size_t by_table(const sentence& a, const sentence& b)
 
 }  // namespace
 
-TEST_CASE("as every cell of the table says, for sentences of several blocks and bands")
+TEST_CASE("edits equal the full table for sentences of several blocks and bands")
 {
     heed::random_source source{4};
     for (std::size_t round = 0; round < 120; ++round) {
@@ -92,7 +92,7 @@ TEST_CASE("as every cell of the table says, for sentences of several blocks and 
         if (below(3) == 0) {
             b.resize(1 + below(400));
             for (std::string& each : b) each = word();
-        } else {  // similar, with a part moved or not
+        } else {  // similar, possibly with a moved part
             const std::size_t wrong = 1 + below(20);
             for (const std::string& each : a) {
                 if (below(100) < wrong) b.push_back(word());
@@ -106,7 +106,7 @@ TEST_CASE("as every cell of the table says, for sentences of several blocks and 
         CHECK(edit_distance(a, b) == expected);
         CHECK(edit_distance(b, a) == expected);
     }
-    // Exactly one, two and three blocks.
+    // Exactly one, two and three blocks, and one word fewer or more.
     for (const std::size_t length : {63u, 64u, 65u, 127u, 128u, 129u, 192u}) {
         CHECK(edit_distance(sentence(length, "a"), sentence(length, "b")) == length);
         CHECK(edit_distance(sentence(length, "a"), sentence(200, "b")) == 200);
@@ -116,8 +116,8 @@ TEST_CASE("as every cell of the table says, for sentences of several blocks and 
 
 TEST_CASE("long sentences that differ in few words are compared along the diagonal")
 {
-    // All words differ, so a word that is missing or replaced cannot be made up for: 5 + 7 edits.
-    constexpr std::size_t length = 70000;  // of which error_statistics() tells the steps
+    // All words differ, so every missing or replaced word is an edit: 5 + 7 edits.
+    constexpr std::size_t length = 70000;  // error_statistics() counts its steps
     sentence a, b;
     for (std::size_t i = 0; i < length; ++i) {
         a.push_back(std::to_string(i));
@@ -149,7 +149,7 @@ TEST_CASE("long sentences that differ in few words are compared along the diagon
     CHECK(steps == all);
 }
 
-TEST_CASE("sentences that would take too long are refused")
+TEST_CASE("sentences that would take too long are rejected")
 {
     const sentence a(1000, "a"), b(1200, "b");
     CHECK(edit_distance(a, b, {}, 100000) == 1200);
@@ -159,7 +159,7 @@ TEST_CASE("sentences that would take too long are refused")
                          heed::error);
 }
 
-TEST_CASE("rates of a corpus: edits are summed before dividing, and a line is right or wrong")
+TEST_CASE("edits of a corpus are summed before dividing, and sentence errors are counted per line")
 {
     const std::vector<sentence> hypotheses{split("a b c d"), split("a b"), split("")};
     const std::vector<std::vector<sentence>> references{{split("a x c d e"), split("a b"), split("a")}};
@@ -176,7 +176,7 @@ TEST_CASE("rates of a corpus: edits are summed before dividing, and a line is ri
     CHECK(error_counts{}.accuracy() == 1.0);
 }
 
-TEST_CASE("several references: the nearest one, of equals the longest; empty ones are left out")
+TEST_CASE("with several references, the nearest is used, the longest of equals; empty ones are ignored")
 {
     const sentence said = split("T AH M EY T OW");
     const std::vector<sentence> both{split("T AH M AA T OW"), split("T AH M EY T OW")};

@@ -13,7 +13,7 @@ using heed::metrics::perplexity;
 using heed::metrics::perplexity_counter;
 using heed::metrics::perplexity_counts;
 
-TEST_CASE("as uncertain as a die with that many faces")
+TEST_CASE("perplexity is the number of faces of an equally uncertain die")
 {
     CHECK(perplexity(std::vector<double>(5, std::log(1.0 / 6))) == support::approx(6));
     CHECK(perplexity(std::vector<double>{0, 0}) == 1.0);
@@ -27,7 +27,7 @@ TEST_CASE("as uncertain as a die with that many faces")
     CHECK(counter.nats_per_word() == support::approx(1.5));
 }
 
-TEST_CASE("values that are not log-probabilities are refused")
+TEST_CASE("values that are not log-probabilities are rejected")
 {
     CHECK_THROWS_WITH_AS(perplexity(std::vector<double>{}), "perplexity: of no word at all; at least one is needed",
                          heed::error);
@@ -44,7 +44,7 @@ TEST_CASE("values that are not log-probabilities are refused")
     CHECK_THROWS_AS(perplexity(perplexity_counts{std::nan(""), 3}), heed::error);
 }
 
-TEST_CASE("sentences add up to the same as their words")
+TEST_CASE("the perplexity of sentences is that of their words")
 {
     perplexity_counts sum{std::log(0.5), 1};
     sum += {std::log(0.125) + std::log(0.25), 2};

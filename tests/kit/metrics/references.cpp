@@ -39,7 +39,7 @@ Statistics sum(const std::vector<Statistics>& sentences)
 
 /// Every corpus score of a text with several references.
 struct scores {
-    double bleu, ter, wer, ribes, chrf, words;  // words: TER's
+    double bleu, ter, wer, ribes, chrf, words;  // words: those of TER
     friend bool operator==(const scores&, const scores&) = default;
 };
 
@@ -56,7 +56,7 @@ scores score(const std::vector<std::string>& lines, const std::vector<std::vecto
 
 }  // namespace
 
-TEST_CASE("an empty line of a file of references is no reference if another has words")
+TEST_CASE("an empty line of a reference file is ignored if another reference has words")
 {
     const std::vector<std::string> said{"a b", "q w e r t"};
     const std::vector<std::string> first{"a b c d e f g h", "q w e r t"};
@@ -71,11 +71,11 @@ TEST_CASE("an empty line of a file of references is no reference if another has 
         CHECK(score(said, {{empty, "q w e r t"}, first}) == alone);
         CHECK(score(said, {{empty, empty}, first, {empty, empty}}) == alone);
     }
-    // White space of other languages is no word of chrF's, which ignores it.
+    // Unicode white space is not a word for chrF, which ignores it.
     CHECK(chrf_matches("a b", std::vector<std::string>{"\xC2\xA0\xE3\x80\x80", "a c"}).reference[0] == 2);
 }
 
-TEST_CASE("if all references of a sentence are empty, it is as if there were one, empty")
+TEST_CASE("if all references of a sentence are empty, they count as one empty reference")
 {
     const std::vector<std::string> said{"a b", "q w e r t"};
     const std::vector<std::string> first{"", "q w e r"};
@@ -84,7 +84,7 @@ TEST_CASE("if all references of a sentence are empty, it is as if there were one
     CHECK(score({"", "a"}, {{"", "a"}, {"", ""}}) == score({"", "a"}, {{"", "a"}}));
 }
 
-TEST_CASE("empty lines anywhere among random references change no score")
+TEST_CASE("empty lines among random references change no score")
 {
     heed::random_source random{5};
     for (std::size_t round = 0; round < 50; ++round) {
@@ -115,8 +115,8 @@ TEST_CASE("empty lines anywhere among random references change no score")
 
 TEST_CASE("tuning prefers the translation that is nearer to the only reference")
 {
-    // The first translation is the whole reference, the second two of its words. With the empty line as a reference of
-    // two words' distance, the second had a brevity penalty of 1.
+    // The first translation is the whole reference, the second has two of its words. If the empty line counted as a
+    // reference two words away, the second would have a brevity penalty of 1.
     const std::vector<sentence> said = texts({"a b c d e f x h", "a b", "q w e r t", "q w e r t"});
     const std::vector<std::vector<sentence>> references{
         texts({"a b c d e f g h", "a b c d e f g h", "q w e r t", "q w e r t"}),

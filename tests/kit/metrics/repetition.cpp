@@ -16,7 +16,7 @@ using heed::text::split;
 
 namespace {
 
-// "2+3<0!": the words 2 … 4 are those from 0 on, and directly after them.
+// "2+3<0!": the words 2 … 4 repeat those from 0 on and follow them directly.
 std::string found(const std::string& line, const repetition_options& how = {})
 {
     std::string text;
@@ -28,22 +28,22 @@ std::string found(const std::string& line, const repetition_options& how = {})
 
 }  // namespace
 
-TEST_CASE("phrases repeated directly or later")
+TEST_CASE("direct and later repetitions of phrases are found")
 {
     CHECK(found("a b c d e").empty());
     CHECK(found("a b c a b c") == "3+3<0!");
     CHECK(found("a b c x a b c y") == "4+3<0");
     CHECK(found("the the cat") == "1+1<0!");
-    CHECK(found("the cat saw the dog").empty());  // one word, with others in between
+    CHECK(found("the cat saw the dog").empty());  // one word, not adjacent
     CHECK(found("x a b y a b z a b") == "4+2<1 7+2<1");
     CHECK(found("a b c b c d") == "3+2<1!");  // "b c" after "b c"
 }
 
-TEST_CASE("a phrase that occurs many times counts as many repetitions of it")
+TEST_CASE("every further occurrence of a phrase is a repetition")
 {
     CHECK(found("a b a b a b a b") == "2+2<0! 4+2<2! 6+2<4!");
     CHECK(found("a a a a a") == "1+1<0! 2+1<1! 3+1<2! 4+1<3!");
-    CHECK(found("a b a b a") == "2+2<0!");  // the last is one word, separated from its like by "b"
+    CHECK(found("a b a b a") == "2+2<0!");  // the last one is a single word, separated from its copy by "b"
     CHECK(found("x a b a b y a b a b") == "3+2<1! 6+2<1 8+2<6!");
     CHECK(found("a b a a b a a b a") == "3+3<0! 6+3<3!");
     CHECK(found("the the x the the") == "1+1<0! 4+1<3!");
@@ -86,7 +86,7 @@ TEST_CASE("every repetition repeats an earlier phrase without overlap")
     CHECK(count > 1000);
 }
 
-TEST_CASE("over a corpus")
+TEST_CASE("a corpus sums over its sentences")
 {
     const std::vector<sentence> text{split("a b c"), split("a b a b a b x a b"), split("d e f x d e f"), {}};
     const repetition_statistics all = count_repetitions(text);
@@ -103,7 +103,7 @@ TEST_CASE("over a corpus")
     CHECK(none.most == 0);
 }
 
-TEST_CASE("a model gone astray does not hang the count")
+TEST_CASE("degenerate output of a model does not hang the count")
 {
     CHECK(find_repetitions(sentence(20000, "the")).size() == 19999);
     sentence words;

@@ -35,7 +35,7 @@ std::size_t occurrences(const sentence& part, const sentence& text)
     return count;
 }
 
-// The definition, word by word.
+// By definition, word by word.
 places by_definition(const sentence& hypothesis, const sentence& reference)
 {
     const auto cut = [](const sentence& from, std::size_t begin, std::size_t length) {
@@ -67,13 +67,13 @@ places by_definition(const sentence& hypothesis, const sentence& reference)
 
 }  // namespace
 
-TEST_CASE("the example of Isozaki et al. 2010: cause and effect change places")
+TEST_CASE("the example of Isozaki et al. 2010, where cause and effect change places")
 {
     // Kendall's τ of the word order that the paper gives, as published: -0.236.
     const double published = static_cast<double>(detail::ascending_pairs({7, 8, 9, 10, 6, 0, 1, 2, 3, 4, 5})) / 55;
     CHECK(2 * published - 1 == doctest::Approx(-0.236).epsilon(0.002));
-    // The authors' program looks at preceding words first, so that "because he" makes the second "he" the eighth word
-    // as well.
+    // The authors' program compares preceding words first, so that "because he" also makes the second "he" the eighth
+    // word.
     const sentence reference = split("he was interested in world history because he read the book");
     const sentence hypothesis = split("he read the book because he was interested in world history");
     CHECK(rank_alignment(hypothesis, reference) == places{7, 8, 9, 10, 6, 7, 1, 2, 3, 4, 5});
@@ -84,7 +84,7 @@ TEST_CASE("the example of Isozaki et al. 2010: cause and effect change places")
     CHECK(score.score == support::approx(17.0 / 55));
 }
 
-TEST_CASE("by hand: precision and brevity")
+TEST_CASE("a hand-computed example of precision and brevity")
 {
     // "a c b x" for "a b c d e": positions 0 2 1, so 2 of 3 pairs ascend; 3 of 4 words; BP = exp(1 - 5/4).
     const ribes_score score = judge("a c b x", "a b c d e");
@@ -94,31 +94,31 @@ TEST_CASE("by hand: precision and brevity")
     CHECK(score.score == support::approx(2.0 / 3 * std::pow(0.75, 0.25) * std::exp(-0.025)));
 }
 
-TEST_CASE("identical, reversed, disjoint, short and empty")
+TEST_CASE("identical, reversed, disjoint, short and empty sentences")
 {
     CHECK(judge("a b c d", "a b c d").score == 1.0);
     CHECK(judge("d c b a", "a b c d").score == 0.0);
     CHECK(judge("x y z", "a b c").score == 0.0);
-    CHECK(judge("a x y", "a b c").score == 0.0);  // one word has no order
+    CHECK(judge("a x y", "a b c").score == 0.0);  // a single word has no order
     CHECK(judge("a", "a").score == 1.0);
     CHECK(judge("a x", "a").score == support::approx(std::pow(0.5, 0.25)));
     CHECK(judge("", "a b").score == 0.0);
     CHECK_THROWS_WITH_AS(judge("a", ""), "ribes: a reference without a word; each needs at least one", heed::error);
 }
 
-TEST_CASE("words that occur twice are identified by their context")
+TEST_CASE("repeated words are identified by their context")
 {
-    // The first "the" by "the cat", the second by "on the", though "on the mat" would also do.
+    // The first "the" by "the cat", the second by "on the", although "on the mat" would work as well.
     CHECK(rank_alignment(split("the cat on the mat"), split("the cat sat on the mat")) == places{0, 1, 3, 4, 5});
     CHECK(rank_alignment(split("a a"), split("a a")) ==
-          places{0, 1});  // "a a" ends with the second, begins with the first
+          places{0, 1});  // the first "a" begins "a a", the second ends it
     CHECK(rank_alignment(split("a a a"), split("a a")) == places{std::nullopt, std::nullopt, std::nullopt});
     CHECK(rank_alignment(split("a"), split("a a")) == places{std::nullopt});
     CHECK(rank_alignment({}, split("a")).empty());
     CHECK(rank_alignment(split("a"), {}) == places{std::nullopt});
 }
 
-TEST_CASE("as the definition says, on random sentences of few words")
+TEST_CASE("ranks of random short sentences equal the definition")
 {
     heed::random_source source{5};
     for (std::size_t round = 0; round < 300; ++round) {
@@ -145,7 +145,7 @@ TEST_CASE("ascending pairs are counted")
     CHECK(detail::ascending_pairs({3, 1, 4, 1, 5, 9, 2, 6}) == 19);
 }
 
-TEST_CASE("a corpus is the mean of its sentences; those without a reference do not count")
+TEST_CASE("the corpus score is the mean over sentences with a reference")
 {
     const std::vector<sentence> hypotheses{split("a b c d"), split("d c b a"), split("x")};
     const std::vector<sentence> references{split("a b c d"), split("a b c d"), {}};
@@ -155,7 +155,7 @@ TEST_CASE("a corpus is the mean of its sentences; those without a reference do n
                          "ribes: 2 hypotheses but 3 references; each sentence needs one of both", heed::error);
 }
 
-TEST_CASE("several references: the best score of each sentence; references without a word are left out")
+TEST_CASE("with several references, the best score per sentence is used; references without words are ignored")
 {
     const sentence hypothesis = split("a b c d");
     const std::span<const std::string> words(hypothesis);
@@ -174,7 +174,7 @@ TEST_CASE("several references: the best score of each sentence; references witho
     CHECK_THROWS_AS(ribes_statistics(std::vector<sentence>(2), sets), heed::error);
 }
 
-TEST_CASE("a model gone astray does not hang the metric")
+TEST_CASE("degenerate output of a model does not hang the metric")
 {
     const sentence word(2592, "the");
     // Only the whole sentence is unique, so its first and its last word are identified: P = 2 / 2592 = 1 / 6⁴.

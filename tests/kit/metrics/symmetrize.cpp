@@ -31,7 +31,7 @@ links links_of(const table& cells)
     return result;
 }
 
-// Moses' pseudo-code, cell by cell, repeatedly.
+// Moses' pseudocode, cell by cell, repeatedly.
 table by_pseudo_code(const table& forward, const table& reverse, bool strict)
 {
     const std::size_t rows = forward.size(), columns = forward[0].size();
@@ -45,11 +45,12 @@ table by_pseudo_code(const table& forward, const table& reverse, bool strict)
             for (std::size_t j = 0; j < columns; ++j) {
                 if (!result[i][j]) continue;
                 for (const auto& step : steps) {
-                    const std::size_t down = i + static_cast<std::size_t>(step[0]);  // -1 wraps, beyond all rows
+                    const std::size_t down =
+                        i + static_cast<std::size_t>(step[0]);  // -1 wraps to a row beyond the last
                     const std::size_t right = j + static_cast<std::size_t>(step[1]);
                     if (down >= rows || right >= columns) continue;
                     if (result[down][right] || !(forward[down][right] || reverse[down][right])) continue;
-                    bool source = false, target = false;  // have a partner
+                    bool source = false, target = false;  // whether it has a link
                     for (std::size_t k = 0; k < columns; ++k) source = source || result[down][k];
                     for (std::size_t k = 0; k < rows; ++k) target = target || result[k][right];
                     if (strict ? source || target : source && target) continue;
@@ -63,22 +64,22 @@ table by_pseudo_code(const table& forward, const table& reverse, bool strict)
 
 }  // namespace
 
-TEST_CASE("by hand: two directions")
+TEST_CASE("a hand-computed example of two directions")
 {
-    // Both: 0-0 and 2-2. Beside 0-0: 0-1 (target 1 is free), 1-1 diagonally (source 1 is free). Not next to anything:
-    // 5-0 gives source 5 its first partner, 4-4 gives one to both of its words.
+    // Both: 0-0 and 2-2. Next to 0-0: 0-1 (target 1 is free), 1-1 diagonally (source 1 is free). Not adjacent to a
+    // link: 5-0 gives source 5 its first link, 4-4 gives both of its words their first link.
     const std::string forward = "0-0 0-1 2-2 4-4", reverse = "0-0 1-1 2-2 5-0";
     CHECK(combined(forward, reverse, "intersection") == "0-0 2-2");
     CHECK(combined(forward, reverse, "union") == "0-0 0-1 1-1 2-2 4-4 5-0");
     CHECK(combined(forward, reverse, "grow-diag") == "0-0 0-1 1-1 2-2");
     CHECK(combined(forward, reverse, "grow-diag-final") == "0-0 0-1 1-1 2-2 4-4 5-0");
     CHECK(combined(forward, reverse, "grow-diag-final-and") == "0-0 0-1 1-1 2-2 4-4");
-    // 0-1 gives a partner to one of its words only.
+    // 0-1 gives only one of its words its first link.
     CHECK(combined(forward, reverse, "grow-diag-strict") == "0-0 1-1 2-2");
     CHECK(combined(forward, reverse, "grow-diag-final-strict") == "0-0 1-1 2-2 4-4");
 }
 
-TEST_CASE("as the pseudo-code says, on random links")
+TEST_CASE("random links equal the pseudocode")
 {
     heed::random_source source{9};
     for (std::size_t round = 0; round < 200; ++round) {
@@ -100,27 +101,27 @@ TEST_CASE("as the pseudo-code says, on random links")
     }
 }
 
-TEST_CASE("growing continues from added links, forwards and backwards")
+TEST_CASE("growing continues from added links, forward and backward")
 {
     const std::string far = "0-3 1-2 2-1 3-0 4-0 5-0";
     CHECK(combined(far, "3-0", "grow-diag") == far);
     CHECK(combined(far, "0-3", "grow-diag") == far);
     CHECK(combined(far, "5-0", "grow-diag") == far);
-    CHECK(combined(far, "", "grow-diag").empty());  // nothing to start from
+    CHECK(combined(far, "", "grow-diag").empty());  // no link to start from
     CHECK(combined(far, "", "grow-diag-final") == far);
     CHECK(combined(far, "", "grow-diag-final-and") == "0-3 1-2 2-1 3-0");
 }
 
 TEST_CASE("a link that gives no word its first partner is not added")
 {
-    // 0-1 and 1-0 lie between aligned words.
+    // 0-1 and 1-0 are between aligned words.
     CHECK(combined("0-0 1-1 0-1", "0-0 1-1 1-0", "grow-diag-final") == "0-0 1-1");
-    // A final step sees the links of the previous one: of 3-0 and 3-5, the forward one comes first and leaves 5
+    // A final step reads the links of the previous step: of 3-0 and 3-5, the forward one comes first, and 5 stays
     // unlinked.
     CHECK(combined("0-0 3-5", "0-0 3-0", "grow-diag-final") == "0-0 3-5");
 }
 
-TEST_CASE("the same as an independent implementation")
+TEST_CASE("results equal those of an independent implementation")
 {
     // Hansards test sentence and its baselines (fast_align, then grow-diagonal of lilt/alignment-scripts).
     CHECK(combined(
@@ -131,11 +132,11 @@ TEST_CASE("the same as an independent implementation")
           "0-1 1-2 2-0 3-3 4-4 5-6 6-7 7-8 8-11 9-12 10-13 11-14 12-15 14-18 15-19 16-20 17-22 18-23 19-24");
 }
 
-TEST_CASE("sets in, sets out; empty, identical, disjoint")
+TEST_CASE("duplicate, empty, identical and disjoint links")
 {
     CHECK(combined("1-1 0-0 1-1", "0-0 1-1", "intersection") == "0-0 1-1");
     for (const auto& each : symmetrizations) {
-        const std::string_view name = each.first;  // clang cannot capture a binding
+        const std::string_view name = each.first;  // clang cannot capture a structured binding
         const symmetrization method = each.second;
         CAPTURE(name);
         CHECK(symmetrize(links{}, links{}, method).empty());
@@ -148,7 +149,7 @@ TEST_CASE("sets in, sets out; empty, identical, disjoint")
     CHECK(flipped({{0, 3}, {2, 1}}) == links{{3, 0}, {1, 2}});
 }
 
-TEST_CASE("positions may be as large as an int")
+TEST_CASE("positions up to the maximum of int work")
 {
     constexpr int most = std::numeric_limits<int>::max();
     const links far{{0, 0}, {most, most}, {most - 1, most}};
@@ -156,7 +157,7 @@ TEST_CASE("positions may be as large as an int")
           links{{0, 0}, {most - 1, most}, {most, most}});
 }
 
-TEST_CASE("unequal numbers of alignments and unknown methods are refused")
+TEST_CASE("unequal numbers of alignments and unknown methods are rejected")
 {
     CHECK_THROWS_WITH_AS(
         symmetrization_named("grow"),

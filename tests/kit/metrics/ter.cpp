@@ -22,7 +22,7 @@ ter_counts edits(const std::string& hypothesis, const std::string& reference)
 
 }  // namespace
 
-TEST_CASE("insert, delete, replace")
+TEST_CASE("insertions, deletions and replacements count")
 {
     CHECK(edits("a b c", "a b c").edits == 0);
     CHECK(edits("a b", "a b c").edits == 1);
@@ -35,14 +35,14 @@ TEST_CASE("insert, delete, replace")
     CHECK(ter(edits("x y z", "a")) == 300.0);
 }
 
-TEST_CASE("a phrase in the wrong place costs one, whatever its length")
+TEST_CASE("a misplaced phrase costs one edit for any length")
 {
-    const ter_counts one = edits("d e f g h a b c", "a b c d e f g h");  // a test of sacrebleu's: 1/8
+    const ter_counts one = edits("d e f g h a b c", "a b c d e f g h");  // a test of sacrebleu: 1/8
     CHECK(one.edits == 1);
     CHECK(one.shifts == 1);
     CHECK(ter(one) == 12.5);
     CHECK(edits("b a", "a b").edits == 1);
-    // Two phrases have changed places with two others, and one word is different.
+    // Two phrases have swapped places with two others, and one word differs.
     const ter_counts two = edits("c d a b x g h e f", "a b c d y e f g h");
     CHECK(two.shifts == 2);
     CHECK(two.edits == 3);
@@ -55,7 +55,7 @@ TEST_CASE("a phrase in the wrong place costs one, whatever its length")
     CHECK(snover.reference_length == 13);
 }
 
-TEST_CASE("a phrase of more than ten words is moved in pieces, and none farther than fifty places")
+TEST_CASE("a phrase of more than ten words is moved in parts, and no phrase moves farther than fifty places")
 {
     std::string ten, eleven, far_from, far_to;
     for (char letter = 'a'; letter <= 'j'; ++letter) (ten += letter) += ' ';
@@ -67,27 +67,27 @@ TEST_CASE("a phrase of more than ten words is moved in pieces, and none farther 
     CHECK(edits("m " + far_to.substr(0, 190), far_to.substr(0, 190) + "m").edits == 1);  // 50 words
 }
 
-TEST_CASE("each rule of the search where it matters; edits as sacrebleu counts them")
+TEST_CASE("each rule of the search matters in an example; edits equal sacrebleu's")
 {
     // At most 1000 moves are tried.
     CHECK(edits("1 1 0 0 1 1 0 0 1 1 0 1 1 1 0 0 1 1 0 1 0 0 0 0 0 0 1 1 1 1 1 0 1 0 1 1 0 0 1",
                 "1 1 0 0 1 1 0 1 1 1 1 1 1 0 1 0 0 1 0 1 1 0 1 0 0 0 0 1 0 0 1 1 0 1 0 1 1 0 0 1")
               .edits == 6);
-    // Of equal gains, the longest phrase.
+    // Among equal gains, the longest phrase.
     CHECK(edits("0 2 0 0 2 2 1 2 0 0 0", "0 0 2 2 0 1 0 2 2 0").edits == 4);
     CHECK(edits("2 0 0 2 1 1 1 2 1 2 1", "1 2 1 0 1 0 2 2 2 1").edits == 4);
-    // Of equally long ones, the leftmost, to the leftmost position.
+    // Among equally long phrases, the leftmost, to the leftmost position.
     CHECK(edits("7 3 0 9 3 9 8 4 2", "8 3 1 9 4 7 6 3 7 2").edits == 7);
     CHECK(edits("3 0 3 5 9 5 3 9 2 6 7 0 2 0 8 2 2 7 6", "3 0 3 8 9 7 6 0 2 2 2 2 8 6 7 0 3 9 2 5").edits == 8);
-    // A position inside the phrase means that far to the right.
+    // A position inside the phrase means that many places to the right.
     CHECK(edits("3 2 4 1 4 0 3 0 1 4 1 0 1 0 1 1 0 4 3 0 1", "4 1 0 4 1 3 0 1 4 0 3 0 1 4 1 0 1 0 1 1").edits == 6);
-    // No phrase is moved onto itself, nor where all of it or all of its counterpart is right.
+    // A phrase is not moved onto itself, nor if it or its counterpart is entirely correct.
     CHECK(edits("7 9 3 9 4", "7 4 7 9 3").edits == 3);
     CHECK(edits("0 0 1 0 0 1 0 0 1 1 1 1 0 1 0 1 0 0", "0 0 1 1 0 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1").edits == 5);
     CHECK(edits("0 0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 0 1 0 0", "1 1 0 1 0 1 1 0 1 1 1 0 0 1 1 1 0 1 1 0").edits == 3);
-    // Of equally short edits, replacing before removing.
+    // Among equally short edits, a replacement before a deletion.
     CHECK(edits("0 0 0 0 1 1 0 0 0 1", "0 1 1 1 0 0 0 0 0 0").edits == 3);
-    // The distance only covers 25 words to each side of the diagonal.
+    // The distance covers only 25 words on each side of the diagonal.
     CHECK(edits("5 9 5",
                 "1 1 4 7 1 0 4 9 7 4 6 5 0 7 5 2 9 1 7 0 3 4 2 3 6 6 7 1 2 7 6 8 4 2 6 8 4 6 5 6 3 2 1 2 2 3 3 0 7 "
                 "9 2 4 4 0 2 6 8 5 9 9 5 2 8 9 0 7 8 6 6 6")
@@ -104,7 +104,7 @@ TEST_CASE("empty sentences")
     CHECK(ter(std::vector<sentence>{}, std::vector<sentence>{}) == 0.0);
 }
 
-TEST_CASE("over a corpus, edits are summed before dividing; a test of sacrebleu's from WMT 2019")
+TEST_CASE("edits of a corpus are summed before dividing; a sacrebleu test from WMT 2019")
 {
     const auto lines = [](const std::vector<const char*>& all) {
         std::vector<sentence> result;
@@ -145,7 +145,7 @@ TEST_CASE("over a corpus, edits are summed before dividing; a test of sacrebleu'
     CHECK(sum.reference_length == 125);
 }
 
-TEST_CASE("a model gone astray does not hang the metric")
+TEST_CASE("degenerate output of a model does not hang the metric")
 {
     const sentence word(3000, "the");
     sentence text;
@@ -155,7 +155,7 @@ TEST_CASE("a model gone astray does not hang the metric")
     CHECK(ter_edits(sentence(2, "1"), sentence(3000, "1")).edits == 2998);
 }
 
-TEST_CASE("a phrase in the wrong place of a long text is one shift")
+TEST_CASE("a misplaced phrase of a long text is one shift")
 {
     sentence text;
     for (int i = 0; i < 3000; ++i) text.push_back(std::to_string(i));
@@ -173,7 +173,7 @@ TEST_CASE("TB = (TER - BLEU) / 2")
     CHECK(tb(0, 100) == -50);
 }
 
-TEST_CASE("several references: the fewest edits, the mean length")
+TEST_CASE("with several references, the fewest edits and the mean length are used")
 {
     const sentence hypothesis = split("a b c d");
     // 2 edits (one word missing, one wrong), 1 edit, 3 edits; 5, 4 and 3 words.
@@ -183,7 +183,7 @@ TEST_CASE("several references: the fewest edits, the mean length")
     CHECK(counts.reference_length == 4);
     CHECK(ter(counts) == 25.0);
     CHECK(ter_edits(hypothesis, std::vector<sentence>{split("a b c d"), split("a")}).reference_length == 2.5);
-    // Shifts are those of the reference that counts.
+    // Shifts are those of the reference with the fewest edits.
     CHECK(ter_edits(hypothesis, std::vector<sentence>{split("w x y z"), split("d a b c")}).shifts == 1);
     const std::vector<std::vector<sentence>> sets{{references[0], split("a")}, {references[1], split("b c")}};
     const std::vector<ter_counts> each = ter_statistics(std::vector<sentence>{hypothesis, split("b")}, sets);
@@ -199,7 +199,7 @@ TEST_CASE("several references: the fewest edits, the mean length")
                          "ter: 1 hypothesis but 2 references; each sentence needs one of both", heed::error);
 }
 
-TEST_CASE("as many hypotheses as references")
+TEST_CASE("the numbers of hypotheses and references must be equal")
 {
     const std::vector<sentence> two(2), three(3);
     CHECK_THROWS_WITH_AS(ter(two, three), "ter: 2 hypotheses but 3 references; each sentence needs one of both",

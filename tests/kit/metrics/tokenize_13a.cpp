@@ -12,7 +12,7 @@ std::string tokens(std::string_view line) { return heed::text::join(heed::metric
 
 }  // namespace
 
-TEST_CASE("punctuation becomes tokens, but not in numbers and abbreviations")
+TEST_CASE("punctuation becomes tokens, except in numbers and abbreviations")
 {
     CHECK(tokens("The dog bit the man.") == "The dog bit the man .");
     CHECK(tokens("It wasn't surprising.") == "It wasn't surprising .");
@@ -24,7 +24,7 @@ TEST_CASE("punctuation becomes tokens, but not in numbers and abbreviations")
     CHECK(tokens("{a|b}~[c\\d]_`e`<f>!&") == "{ a | b } ~ [ c \\ d ] _ ` e ` < f > ! &");
 }
 
-TEST_CASE("each rule runs over the line once")
+TEST_CASE("each rule scans the line once")
 {
     CHECK(tokens("...") == ". . .");
     CHECK(tokens("a...") == "a . . .");
@@ -42,7 +42,7 @@ TEST_CASE("entities are decoded in mteval's order, and <skipped> is dropped")
     CHECK(tokens("&apos;") == "& apos ;");
 }
 
-TEST_CASE("letters beyond ASCII are letters; white space is Unicode's")
+TEST_CASE("non-ASCII letters are letters; white space is Unicode's")
 {
     CHECK(tokens("Größe: naß.") == "Größe : naß .");
     CHECK(tokens("«a»…") == "«a»…");

@@ -19,7 +19,7 @@ using namespace heed::metrics;
 
 namespace {
 
-// The simplest corpus score that is no mean of sentences' scores.
+// The simplest corpus score that is not a mean of sentence scores.
 struct hits {
     double good = 0, bad = 0;
     hits& operator+=(const hits& other)
@@ -61,7 +61,7 @@ double score_at(const rated_lists<hits>& lists, const std::vector<double>& weigh
 
 }  // namespace
 
-TEST_CASE("the largest weighted sum is chosen, of equals the first")
+TEST_CASE("the largest weighted sum is chosen, the first of equals")
 {
     const std::vector<std::vector<double>> features{{1, 0}, {0, 3}, {2, 1}, {2, 1}};
     CHECK(chosen_hypothesis(features, std::vector<double>{1, 0}) == 2);
@@ -80,12 +80,12 @@ TEST_CASE("the upper envelope of lines")
     CHECK(all[1].hypothesis == 1);
     CHECK(all[2].start == 3);
     CHECK(all[2].hypothesis == 3);
-    // Three lines through one point: the one in between is never above the others.
+    // Three lines through one point: the middle one is never above the others.
     CHECK(detail::upper_envelope(std::vector<double>{0, 0, 0}, std::vector<double>{-1, 0, 1}).size() == 2);
     CHECK(detail::upper_envelope(std::vector<double>{1, 1}, std::vector<double>{2, 2}).front().hypothesis == 0);
 }
 
-TEST_CASE("the best point of a line is the best of all, by trying every interval")
+TEST_CASE("the best point of a line is the best over all intervals")
 {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         CAPTURE(seed);
@@ -94,7 +94,7 @@ TEST_CASE("the best point of a line is the best of all, by trying every interval
         const auto at = [&](double step) {
             return score_at(lists, {weights[0] + step * direction[0], weights[1] + step * direction[1]});
         };
-        // The choice only changes where two hypotheses of a sentence are equal.
+        // The choice changes only where two hypotheses of a sentence are equal.
         std::vector<double> ends{-1e6, 1e6};
         for (const auto& list : lists) {
             for (const auto& one : list) {
@@ -119,7 +119,7 @@ TEST_CASE("the best point of a line is the best of all, by trying every interval
     }
 }
 
-TEST_CASE("by hand: one weight that only pays between two values")
+TEST_CASE("a hand-computed example: a weight that only helps between two values")
 {
     // Sentence 1 is right for γ > 1, sentence 2 for γ < 3.
     const rated_lists<hits> lists{{{{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}}, {{{3, 0}, {1, 0}}, {{0, 1}, {0, 1}}}};
@@ -131,12 +131,12 @@ TEST_CASE("by hand: one weight that only pays between two values")
     CHECK(tuned.score == 2);
     CHECK(tuned.weights[0] == support::approx(1.0 / 3));
     CHECK(tuned.weights[1] == support::approx(2.0 / 3));
-    // There is nothing to gain: the weights stay.
+    // No improvement is possible: the weights stay.
     CHECK(best_on_line(lists, std::vector<double>{1, 1.5}, std::vector<double>{0, 1}, ratio).step == 0);
     CHECK(tune(lists, ratio, {.start = {1, 1.5}, .restarts = 0}).weights == std::vector<double>{0.4, 0.6});
 }
 
-TEST_CASE("planted weights are found: all sentences right")
+TEST_CASE("planted weights are found and make all sentences correct")
 {
     auto lists = random_lists(40, 8, 3, 7);
     const std::vector<double> planted{0.3, 0.5, -0.2};
@@ -173,7 +173,7 @@ TEST_CASE("BLEU of a corpus: a second model that prefers the longer of two trans
     CHECK(2 * tuned.weights[1] > tuned.weights[0]);
 }
 
-TEST_CASE("lists that cannot be tuned are refused")
+TEST_CASE("lists that cannot be tuned are rejected")
 {
     using lists = rated_lists<hits>;
     CHECK_THROWS_WITH_AS(tune(lists{}, ratio), "tune: there is no n-best list; it needs at least one", heed::error);

@@ -7,7 +7,7 @@
 
 using heed::metrics::two_classes;
 
-TEST_CASE("accuracy, precision, recall and F1 of counts that all differ")
+TEST_CASE("accuracy, precision, recall and F1 of four different counts")
 {
     two_classes counts;
     const auto add = [&](bool predicted, bool expected, int times) {
@@ -24,7 +24,7 @@ TEST_CASE("accuracy, precision, recall and F1 of counts that all differ")
     CHECK(counts.f1() == support::approx(2 * 0.75 * (2.0 / 3) / (0.75 + 2.0 / 3)));
 }
 
-TEST_CASE("fractions of nothing are 0")
+TEST_CASE("fractions with denominator 0 are 0")
 {
     const two_classes none;
     CHECK(none.accuracy() == 0);

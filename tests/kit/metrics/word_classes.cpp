@@ -15,7 +15,7 @@
 
 using namespace heed::metrics;
 
-TEST_CASE("attention of each dimension to a source word, relative to an even spread")
+TEST_CASE("attention of each dimension to a source word, relative to a uniform distribution")
 {
     // Two target words, three source positions, two dimensions.
     const std::vector<std::vector<float>> rows{{0.5f, 0, 0.25f, 1, 0.25f, 0}, {1, 0.5f, 0, 0.5f, 0, 0}};
@@ -30,7 +30,7 @@ TEST_CASE("attention of each dimension to a source word, relative to an even spr
                          heed::shape_error);
 }
 
-TEST_CASE("sharpness of each dimension while a target word is written")
+TEST_CASE("sharpness of each dimension for a target word")
 {
     const auto found =
         sharpness_by_dimension(std::vector<std::vector<float>>{{0.5f, 0, 0.25f, 1}, {0, 0.5f, 0, 0}}, 2, 2);
@@ -40,13 +40,13 @@ TEST_CASE("sharpness of each dimension while a target word is written")
                          heed::shape_error);
 }
 
-TEST_CASE("by hand: three words of one class among five, two of them equal to another")
+TEST_CASE("a hand-computed example: three of five words in a class, with two ties")
 {
     class_search search(1);
     const std::array<const char*, 5> classes{"a", "a", "b", "a", "b"};
     const std::array<float, 5> values{4, 2, 2, 3, 1};
     for (std::size_t i = 0; i < 5; ++i) search.add(classes[i], std::vector<float>{values[i]});
-    // Of the six pairs of an a and a b: 4>2, 4>1, 2=2, 2>1, 3>2, 3>1.
+    // The six pairs of an a and a b: 4>2, 4>1, 2=2, 2>1, 3>2, 3>1.
     const auto found = search.best({.least = 1, .most = 9});
     REQUIRE(found.size() == 2);
     CHECK(found[0].word_class == "a");
@@ -62,7 +62,7 @@ TEST_CASE("by hand: three words of one class among five, two of them equal to an
     CHECK(search.words() == 5);
 }
 
-TEST_CASE("a planted dimension that follows a planted class is the first; so is the class")
+TEST_CASE("a dimension planted to follow a class is found first, and so is the class")
 {
     heed::random_source random{5};
     const std::array<const char*, 4> classes{"article", "noun", "verb", "sign"};
@@ -87,7 +87,7 @@ TEST_CASE("a planted dimension that follows a planted class is the first; so is 
     CHECK((found[1].word_class == "article" || found[1].word_class == "sign"));
     CHECK(found[2].auc < 0.7);
     for (std::size_t i = 1; i < found.size(); ++i) CHECK(found[i].auc <= found[i - 1].auc);
-    // Of a dimension that avoids verbs, the verbs are last.
+    // For a dimension that avoids verbs, verbs are last.
     const auto all = search.best({.most = 4});
     for (std::size_t i = 0; i + 3 < all.size(); i += 4) {
         if (all[i].dimension != 9) continue;
@@ -96,7 +96,7 @@ TEST_CASE("a planted dimension that follows a planted class is the first; so is 
     }
 }
 
-TEST_CASE("nothing to separate")
+TEST_CASE("inputs without two groups yield no result")
 {
     CHECK(class_search(3).best().empty());
     class_search one(1);

@@ -11,7 +11,7 @@ using namespace heed::metrics;
 using heed::text::sentence;
 using heed::text::split;
 
-TEST_CASE("distinct words and pairs")
+TEST_CASE("distinct words and pairs are counted")
 {
     const std::vector<sentence> text{split("a b a b"), split("a <unk> c <unk>"), {}};
     const word_statistics all = count_words(text);
@@ -27,7 +27,7 @@ TEST_CASE("distinct words and pairs")
     CHECK(all.mean_length() == support::approx(8.0 / 3));
 }
 
-TEST_CASE("an empty text has shares of 0")
+TEST_CASE("the shares of an empty text are 0")
 {
     const word_statistics none = count_words({});
     CHECK(none.distinct_1() == 0.0);
@@ -36,7 +36,7 @@ TEST_CASE("an empty text has shares of 0")
     CHECK(compare_words({}, {}).known() == 0.0);
 }
 
-TEST_CASE("words of one text and another")
+TEST_CASE("words of two texts are compared")
 {
     const std::vector<sentence> text{split("a b b"), split("c")}, other{split("b c d e"), split("f b")};
     const word_overlap both = compare_words(text, other);

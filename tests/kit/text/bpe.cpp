@@ -22,7 +22,7 @@ namespace {
 
 using merges = std::vector<bpe_merge>;
 
-/// Codes from the words of a text.
+/// Codes learned from the words of a text.
 merges learned(const std::string& text, std::size_t count, std::uint64_t least = 2)
 {
     word_counts words;
@@ -53,7 +53,7 @@ std::string problem_with(const std::string& file)
     });
 }
 
-/// Learning and applying by definition: every merge looks through all words.
+/// Learning and applying by definition: every merge scans all words.
 namespace plain {
 
 void merge(sentence& symbols, const bpe_merge& what)
@@ -101,7 +101,8 @@ sentence pieces(const std::string& word, const merges& codes)
         for (const bpe_merge& each : codes) {
             const sentence before = result;
             merge(result, each);
-            if ((more = result != before)) break;  // the first that fits; then from the first again
+            if ((more = result != before))
+                break;  // applies the first merge that fits, then starts again from the first
         }
     }
     result.back().resize(result.back().size() - 4);
@@ -129,7 +130,7 @@ struct dice {
 TEST_CASE("the paper's example")
 {
     // low 5, lower 2, newest 6, widest 3: "e s" and "es t</w>" occur 9 times, "l o" 7 times. "s t</w>" also occurs 9
-    // times, and is the greatest of them.
+    // times, and sorts last.
     const std::string text = "low low low low low lower lower newest newest newest newest newest newest "
                              "widest widest widest";
     const merges first = learned(text, 4);
@@ -141,7 +142,7 @@ TEST_CASE("the paper's example")
     CHECK(undone(applied(with, "low lowest newest widest")) == "low lowest newest widest");
 }
 
-TEST_CASE("of equally frequent pairs the greatest is merged, as text by code points")
+TEST_CASE("among equally frequent pairs, the one that sorts last by code points is merged")
 {
     CHECK(learned("ab ab cd cd", 1) == merges{{"c", "d</w>"}});
     CHECK(learned("abx abx acx acx", 1) == merges{{"c", "x</w>"}});
@@ -153,7 +154,7 @@ TEST_CASE("of equally frequent pairs the greatest is merged, as text by code poi
     CHECK(learned("za za \u00E9a \u00E9a", 1) == merges{{"\u00E9", "a</w>"}});
 }
 
-TEST_CASE("pairs that are too rare are not merged")
+TEST_CASE("rare pairs are not merged")
 {
     CHECK(learned("ab cd", 10).empty());
     CHECK(learned("ab ab cd", 10) == merges{{"a", "b</w>"}});
@@ -165,15 +166,15 @@ TEST_CASE("pairs that are too rare are not merged")
     CHECK(problem([] { learn_bpe({}, 10); }) == "byte-pair encoding: no word to learn from");
 }
 
-TEST_CASE("a symbol next to itself")
+TEST_CASE("a symbol next to itself is merged from the left")
 {
-    // Three a and a last one: "a a" occurs twice, overlapping. Merged from the left: "aa a a</w>".
+    // Three times "a" and a final "a": "a a" occurs twice, overlapping. Merged from the left: "aa a a</w>".
     CHECK(learned("aaaa aaaa", 3) == merges{{"a", "a"}, {"aa", "a"}, {"aaa", "a</w>"}});
     bpe with{bpe_codes(merges{{"a", "a"}})};
     CHECK(applied(with, "aaaa aaa aa a aaaaax") == "aa@@ a@@ a aa@@ a a@@ a a aa@@ aa@@ a@@ x");
 }
 
-TEST_CASE("merges are done in the order in which they were learned, each wherever it fits")
+TEST_CASE("merges are applied in the order in which they were learned, each at every position")
 {
     bpe early{bpe_codes(merges{{"b", "c"}, {"a", "b"}})};
     CHECK(applied(early, "abcd") == "a@@ bc@@ d");
@@ -183,12 +184,12 @@ TEST_CASE("merges are done in the order in which they were learned, each whereve
     bpe twice{bpe_codes(merges{{"b", "c"}, {"abc", "a"}, {"a", "bc"}})};
     CHECK(applied(twice, "abcabcx") == "abc@@ abc@@ x");
     CHECK(applied(twice, "abcax") == "abca@@ x");
-    // A merge listed twice has its first position; symbols that no merge has are left alone.
+    // A merge listed twice has its first position; symbols without a merge are unchanged.
     bpe again{bpe_codes(merges{{"a", "b"}, {"b", "c"}, {"a", "b"}})};
     CHECK(applied(again, "abc? ?") == "ab@@ c@@ ? ?");
 }
 
-TEST_CASE("on random words of few letters, learning and applying follow the definition")
+TEST_CASE("learning and applying equal the definition on random words of few letters")
 {
     for (unsigned seed = 0; seed < 150; ++seed) {
         CAPTURE(seed);
@@ -199,7 +200,7 @@ TEST_CASE("on random words of few letters, learning and applying follow the defi
         const merges expected = plain::learn(words, 60);
         const bpe_codes codes = learn_bpe(words, 60);
         REQUIRE(codes.merges() == expected);
-        // Codes that cannot be learned, too: shuffled.
+        // Also shuffled codes, which cannot be learned.
         merges shuffled = expected;
         for (std::size_t i = shuffled.size(); i > 1; --i)
             std::swap(shuffled[i - 1], shuffled[random(static_cast<unsigned>(i))]);
@@ -213,7 +214,7 @@ TEST_CASE("on random words of few letters, learning and applying follow the defi
     }
 }
 
-TEST_CASE("code points are the characters")
+TEST_CASE("characters are code points")
 {
     CHECK(learned("\u00FCb \u00FCb", 5) == merges{{"\u00FC", "b</w>"}});
     bpe none{bpe_codes()};
@@ -227,7 +228,7 @@ TEST_CASE("code points are the characters")
           }) == "byte-pair encoding: byte 1 of the word \"\uFFFDt\uFFFD\" is not valid UTF-8");
 }
 
-TEST_CASE("undoing restores the words, whatever they are")
+TEST_CASE("undoing restores any words")
 {
     const std::string text = "the cat @@ a@@ @@@ @@@@ a@@b @@b @ @a @ </w> a</w> </w></w> <unk> -- ---- ----- a\u00A0b "
                              "the cat @@ a@@ @@@ @@@@ a@@b @@b @ @a @ </w> a</w> </w></w> <unk> -- ---- ----- a\u00A0b";
@@ -244,10 +245,10 @@ TEST_CASE("undoing restores the words, whatever they are")
     CHECK(undo_bpe(sentence{}).empty());
 }
 
-TEST_CASE("undoing a model's output")
+TEST_CASE("a model's output is undone")
 {
     CHECK(undone("a low@@ est b@@ i@@ d") == "a lowest bid");
-    CHECK(undone("a b@@") == "a b");  // it broke off
+    CHECK(undone("a b@@") == "a b");  // the output was truncated
     CHECK(undone("a @@") == "a");
     CHECK(undone("@@") == "");
     CHECK(undone("@@ @@ a") == "a");
@@ -263,7 +264,7 @@ TEST_CASE("words are cached, and a copy is independent")
     CHECK(with.apply(std::vector<sentence>{{"ab"}, {}, {"ba"}}) == std::vector<sentence>{{"ab"}, {}, {"b@@", "a"}});
 }
 
-TEST_CASE("a word of a hundred thousand characters")
+TEST_CASE("a word of a hundred thousand characters is split")
 {
     std::string word;
     unsigned state = 1;
@@ -290,7 +291,7 @@ TEST_CASE("code files are written and read")
          {"#version: 0.2\r\ne r</w>\r\nt h\r\n\u00FC b\r\n", "#version: 0.2\ne r</w>\nt h\n\u00FC b",
           "#version: 0.2\ne r</w> \nt h\n\u00FC b\n\n\n", "\uFEFF#version: 0.2\ne r</w>\nt h\n\u00FC b\n"})
         CHECK(bpe_codes::from_text(file).merges() == three);
-    // Listed twice; written as it was read.
+    // Listed twice; written as read.
     const std::string twice = "#version: 0.2\na b\nb c\na b\n";
     CHECK(bpe_codes::from_text(twice).to_text() == twice);
 
@@ -298,7 +299,7 @@ TEST_CASE("code files are written and read")
     CHECK(bpe_codes::read(directory.write("codes", codes.to_text())) == codes);
 }
 
-TEST_CASE("a file that holds no codes is refused, and where")
+TEST_CASE("a file without valid codes is rejected with the location of the error")
 {
     CHECK(problem_with("") == "codes: is empty; its first line must be \"#version: 0.2\"");
     CHECK(problem_with("\n") == "codes:1: not a code file: its first line must be \"#version: 0.2\"");

@@ -20,7 +20,7 @@ std::vector<bool> starts_of(const sentence& words)
 
 }  // namespace
 
-TEST_CASE("words that begin a sentence")
+TEST_CASE("words at the start of a sentence are recognized")
 {
     CHECK(starts_of({"A", "man", "."}) == std::vector<bool>{true, false, false});
     CHECK(starts_of({"“", "Yes", "!", "”", "He", "left"}) == std::vector<bool>{false, true, false, false, true, false});
@@ -41,8 +41,8 @@ TEST_CASE("the usual form is the most frequent one inside sentences")
     CHECK(usual.of("mann") == "Mann");
     CHECK(usual.of("usa") == "USA");
     CHECK(usual.of("Essen") == "essen");
-    CHECK_FALSE(usual.of("tom"));    // only at the start
-    CHECK_FALSE(usual.of("alles"));  // only in a line of capitals
+    CHECK_FALSE(usual.of("tom"));    // only at the start of a sentence
+    CHECK_FALSE(usual.of("alles"));  // only in an all-caps line
     CHECK(usual_casing::learn(std::vector<sentence>{{"a", "b"}, {"b", "a"}}).capitals() == false);
     CHECK(usual_casing::learn({}) == usual_casing());
 

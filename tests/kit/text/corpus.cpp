@@ -36,10 +36,10 @@ const std::vector<sentence> two_lines{{"a", "b"}, {"c"}};
 
 }  // namespace
 
-TEST_CASE("lines become sentences, whatever the white space")
+TEST_CASE("lines become sentences, with any white space")
 {
     CHECK(read("a b\nc\n") == two_lines);
-    CHECK(read("a b\nc") == two_lines);        // no last line end
+    CHECK(read("a b\nc") == two_lines);        // no final newline
     CHECK(read("a b\r\nc\r\n") == two_lines);  // CRLF
     CHECK(read("\xEF\xBB\xBF"
                "a b\nc\n") == two_lines);  // byte order mark
@@ -57,7 +57,7 @@ TEST_CASE("a byte order mark counts only at the beginning")
                                                 "b"}});
 }
 
-TEST_CASE("bytes that are not text are refused with line and column")
+TEST_CASE("bytes that are not text are rejected with line and column")
 {
     CHECK(problem("ok\nab caf\xE9 x\n") == "in:2:7: byte 0xe9 is not valid UTF-8; save the text as UTF-8");
     CHECK(problem("\xFF\xFE") == "in:1:1: byte 0xff is not valid UTF-8; save the text as UTF-8");
@@ -65,7 +65,7 @@ TEST_CASE("bytes that are not text are refused with line and column")
           "in:2:2: byte 0x00 does not belong in text; is this a binary or UTF-16 file?");
 }
 
-TEST_CASE("a sentence with no token is refused with its line, unless kept")
+TEST_CASE("a sentence without tokens is rejected with its line number, unless kept")
 {
     CHECK(problem("a\n\nb\n") == "in:2: a sentence with no token; every line needs at least one");
     CHECK(problem("a\nb\n \t\r\n") == "in:3: a sentence with no token; every line needs at least one");
@@ -73,7 +73,7 @@ TEST_CASE("a sentence with no token is refused with its line, unless kept")
     CHECK(read("a\n\n \nb\n", empty_lines::keep) == std::vector<sentence>{{"a"}, {}, {}, {"b"}});
 }
 
-TEST_CASE("an empty stream is refused, unless empty lines are kept")
+TEST_CASE("an empty stream is rejected, unless empty lines are kept")
 {
     CHECK(problem("") == "in: is empty; it must have one sentence per line");
     CHECK(problem("\xEF\xBB\xBF") == "in: is empty (a byte order mark only)");
@@ -96,7 +96,7 @@ TEST_CASE("a reader returns one sentence at a time and knows its location")
     CHECK(reader.line() == 3);
 }
 
-TEST_CASE("files: missing, a directory, parallel, of unequal length")
+TEST_CASE("missing, parallel and unequal files, and directories")
 {
     const temporary_directory directory;
     const std::string here = directory.path().string();
@@ -127,7 +127,7 @@ TEST_CASE("files: missing, a directory, parallel, of unequal length")
 
 namespace {
 
-/// The same byte, so many times.
+/// One byte, repeated.
 class one_byte final : public std::streambuf {
 public:
     one_byte(char byte, std::size_t count) : block_(1 << 16, byte), left_(count) {}
@@ -151,7 +151,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("a line without end is refused before it fills the memory")
+TEST_CASE("an endless line is rejected before it fills the memory")
 {
     for (const char byte : {'a', '\0'}) {
         one_byte endless(byte, std::size_t{1} << 27);
@@ -172,7 +172,7 @@ TEST_CASE("a line without end is refused before it fills the memory")
                          heed::error);
 }
 
-TEST_CASE("lines of any length are those of std::getline, and so are the states of the stream")
+TEST_CASE("lines of any length, and the state of the stream, equal those of std::getline")
 {
     for (const std::size_t length : {0u, 1u, 4094u, 4095u, 4096u, 4097u, 8189u, 8190u, 8191u, 8192u, 100000u}) {
         for (const std::string& end :
@@ -185,7 +185,7 @@ TEST_CASE("lines of any length are those of std::getline, and so are the states 
             for (bool more = true; more;) {
                 more = static_cast<bool>(std::getline(must, other));
                 CHECK(heed::text::read_line(is, line, [] { return std::string(); }) == more);
-                CHECK((!more || line == other));  // not shown: they are long
+                CHECK((!more || line == other));  // not printed: they are long
                 CHECK(is.rdstate() == must.rdstate());
             }
         }

@@ -9,7 +9,7 @@ namespace text = heed::text;
 
 static_assert(text::display_width(std::string_view("abc")) == 3);
 
-TEST_CASE("display width: combining marks take no column, East Asian characters two")
+TEST_CASE("combining marks are 0 columns wide, East Asian characters 2")
 {
     const auto width = [](std::string_view word) { return text::display_width(word); };
     CHECK(width("") == 0);
@@ -20,13 +20,13 @@ TEST_CASE("display width: combining marks take no column, East Asian characters 
     CHECK(width("ﾊﾝｶｸ") == 4);   // half-width katakana
     CHECK(width("ＡＢ") == 4);   // full-width Latin
     CHECK(width("שָׁלוֹם") == 4);   // Hebrew with points
-    CHECK(width("हिन्दी") == 5);  // the virama takes none
+    CHECK(width("हिन्दी") == 5);  // the virama takes no column
     CHECK(width("…") == 1);
     CHECK(width("😀") == 2);
     CHECK(width("a\xFF") == 2);
 }
 
-TEST_CASE("the direction is that of the first letter that has one")
+TEST_CASE("the direction is that of the first letter with a direction")
 {
     CHECK(text::is_right_to_left("שלום"));
     CHECK(text::is_right_to_left("مرحبا"));

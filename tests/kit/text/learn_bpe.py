@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Byte-pair encoding as Sennrich, Haddow and Birch (2016) define it, without any thought of speed: all pairs are counted
-again before each merge. What heed's learner is compared with.
+"""Byte-pair encoding as Sennrich, Haddow and Birch (2016) define it, not optimized: all pairs are counted
+again before each merge. The reference for heed's learner.
 
 usage: learn_bpe.py MERGES FILE... >codes
 """

@@ -13,7 +13,7 @@
 using namespace heed;
 using ids = std::vector<std::uint32_t>;
 
-TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certainty")
+TEST_CASE("IBM Model 1 equals a hand-computed round from a uniform start, then converges")
 {
     // das Haus – the house, das Buch – the book, ein Buch – a book (Koehn 2010, figure 4.4)
     const std::uint32_t das = 4, haus = 5, buch = 6, ein = 7, the = 4, house = 5, book = 6, a = 7;
@@ -38,9 +38,9 @@ TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certaint
     CHECK(often.align(ids{}, ids{the}).empty());
     double sum = 0;
     for (const auto& each : often.of(haus)) sum += each.probability;
-    CHECK(sum == doctest::Approx(1).epsilon(0.01));  // the least probable ones are dropped
+    CHECK(sum == doctest::Approx(1).epsilon(0.01));  // the least probable words are dropped
     CHECK(often.of(99).empty());
-    // With the empty word, a word in all sentences translates no other.
+    // With the empty word, a word that occurs in all sentences translates no other word.
     std::vector<ids> with_dot = target;
     for (ids& each : with_dot) each.push_back(9);
     const auto unlinked = text::lexicon::learn(source, with_dot, {.rounds = 30});
@@ -50,7 +50,7 @@ TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certaint
     CHECK(text::lexicon::learn(std::vector<ids>{{}}, std::vector<ids>{{}}).size() == 0);
 }
 
-TEST_CASE("a dictionary of links: relative frequencies")
+TEST_CASE("a dictionary of links has relative frequencies")
 {
     const std::vector<ids> source{{4, 5}, {4}}, target{{7, 8}, {9}};
     using links = std::vector<std::vector<std::pair<int, int>>>;
@@ -58,7 +58,7 @@ TEST_CASE("a dictionary of links: relative frequencies")
     CHECK(learned.probability(4, 7) == support::approx(1.0 / 3));
     CHECK(learned.probability(4, 9) == support::approx(1.0 / 3));
     CHECK(learned.probability(5, 8) == 1);
-    CHECK(learned.of(4).front().target == 7);  // equal ones by id
+    CHECK(learned.of(4).front().target == 7);  // equal words by id
     CHECK_THROWS_WITH_AS(text::lexicon::of_links(source, target, links{{{2, 0}}, {}}),
                          "lexicon: link 2-0 of pair 0, whose sentences have 2 and 2 words; positions count from 0",
                          error);

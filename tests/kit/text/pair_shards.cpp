@@ -24,7 +24,7 @@ using namespace heed::text;
 
 namespace {
 
-/// Sentence i of a side: at times empty, its words below `words`.
+/// Sentence i of a side: sometimes empty, its words below `words`.
 std::vector<word_id> sentence_of(std::size_t i, std::uint64_t side, std::size_t words)
 {
     std::vector<word_id> ids(heed::below(9, side, i));
@@ -35,14 +35,14 @@ std::vector<word_id> sentence_of(std::size_t i, std::uint64_t side, std::size_t 
 
 }  // namespace
 
-TEST_CASE("shards: what was added comes back, in 2 bytes a word and in 4")
+TEST_CASE("shards keep all sentences, in 2 or 4 bytes per word")
 {
     const temporary_directory here;
     for (const auto& sizes_of : std::vector<std::array<std::size_t, 2>>{{65536, 3}, {65537, 1}, {65536, 701}}) {
         const std::size_t vocabulary = sizes_of[0], shards = sizes_of[1];
         const std::filesystem::path path = here.path() / ("pairs" + std::to_string(shards));
         const std::size_t pairs = 30000;
-        // Of many shards a few get much, so that they are written in parts.
+        // With many shards, a few get most sentences, so that they are written in several parts.
         const auto shard_of = [&](std::size_t i) { return shards > 9 && i % 2 == 0 ? i / 2 % 9 : i * i % shards; };
         std::vector<shard_size> sizes(shards);
         std::vector<std::vector<word_id>> sources, targets;
@@ -83,8 +83,8 @@ TEST_CASE("shards: what was added comes back, in 2 bytes a word and in 4")
         }
         CHECK(same);
 
-        // A changed byte of the header is found at once, one of a shard when that is read. Shards begin at multiples of
-        // 4096 and leave bytes unused before these.
+        // A changed byte of the header is detected when the file is opened, one of a shard when the shard is read.
+        // Shards start at multiples of 4096 and leave unused bytes before them.
         std::ifstream whole(path, std::ios::binary);
         const std::string good{std::istreambuf_iterator<char>(whole), {}};
         for (const std::size_t place :
@@ -107,7 +107,7 @@ TEST_CASE("shards: what was added comes back, in 2 bytes a word and in 4")
     }
 }
 
-TEST_CASE("spilled numbers: the same beyond the memory that they may take")
+TEST_CASE("spilled numbers are kept beyond the memory limit")
 {
     const temporary_directory here;
     for (const std::size_t most : std::vector<std::size_t>{1, 7, 1000, 100000}) {
@@ -131,7 +131,7 @@ TEST_CASE("spilled numbers: the same beyond the memory that they may take")
     CHECK(std::filesystem::is_empty(here.path()));
 }
 
-TEST_CASE("a word table numbers words as they come, and counts them")
+TEST_CASE("a word table numbers words in order of appearance, and counts them")
 {
     word_table table;
     std::map<std::string, std::size_t> counts;

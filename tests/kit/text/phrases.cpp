@@ -18,7 +18,7 @@ using links = std::vector<std::pair<int, int>>;
 
 namespace {
 
-// The definition: of all pairs of spans, those with a link inside and none that leaves them.
+// By definition: all pairs of spans with a link inside and no link that leaves them.
 std::vector<phrase_pair> by_definition(const links& all, std::size_t source, std::size_t target,
                                        const phrase_options& how)
 {
@@ -59,7 +59,7 @@ sample random_pair(heed::random_source& random)
 
 }  // namespace
 
-TEST_CASE("by hand: a verb in two parts, and a word without a link")
+TEST_CASE("a hand-computed example: a verb in two parts, and a word without a link")
 {
     // 0:er 1:geht 2:ja 3:nicht 4:nach 5:hause – 0:he 1:does 2:not 3:go 4:home (Koehn 2010, section 5.2, changed)
     const links all{{0, 0}, {1, 3}, {3, 1}, {3, 2}, {4, 4}, {5, 4}};
@@ -76,13 +76,13 @@ TEST_CASE("by hand: a verb in two parts, and a word without a link")
     CHECK_FALSE(has({4, 5, 4, 5}));  // home is also linked to hause
     CHECK_FALSE(has({2, 3, 0, 1}));  // ja has no link
     CHECK(has({1, 3, 3, 4}));        // geht ja – go
-    CHECK(has({0, 4, 0, 4}));        // all but the end
+    CHECK(has({0, 4, 0, 4}));        // all except for the end
     CHECK(found.size() == 8);
     CHECK(extract_phrases(links{}, 3, 3).empty());
     CHECK(extract_phrases(links{}, 0, 0).empty());
 }
 
-TEST_CASE("as the definition says, on random links and lengths")
+TEST_CASE("phrases of random links and lengths equal the definition")
 {
     heed::random_source random{2};
     for (std::size_t round = 0; round < 300; ++round) {
@@ -94,7 +94,7 @@ TEST_CASE("as the definition says, on random links and lengths")
     }
 }
 
-TEST_CASE("a table counts in how many of a phrase's pairs a target word is; lookup finds all phrases of a sentence")
+TEST_CASE("a table counts the phrase pairs of a target word, and lookup finds all phrases of a sentence")
 {
     heed::random_source random{4};
     std::vector<ids> sources, targets;
@@ -149,7 +149,7 @@ TEST_CASE("a table counts in how many of a phrase's pairs a target word is; look
     }
 }
 
-TEST_CASE("a table from elsewhere")
+TEST_CASE("a table can be filled directly")
 {
     phrase_table table;
     table.set(ids{0, 0, 5}, {{7, 2}, {3, 1}});
@@ -163,7 +163,7 @@ TEST_CASE("a table from elsewhere")
     CHECK_THROWS_AS(table.set(ids{}, {}), heed::error);
 }
 
-TEST_CASE("what does not fit is refused")
+TEST_CASE("inconsistent input is rejected")
 {
     CHECK_THROWS_WITH_AS(extract_phrases(links{{2, 0}}, 2, 1),
                          "phrases: link 2-0 of sentences with 2 and 1 words; positions count from 0", heed::error);

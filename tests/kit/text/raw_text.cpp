@@ -27,7 +27,7 @@ std::string back(const raw_text& text, const sentence& tokens)
     return spaced(line.words, line.joined);
 }
 
-/// The line as it is written again; also that the words of both are the same, and their bytes and tokens.
+/// The line after a round trip; also checks that words, bytes and tokens of both lines are equal.
 std::string round_trip(const raw_text& text, const std::string& line)
 {
     const tokenized_line read = text.read(line);
@@ -52,7 +52,7 @@ std::string round_trip(const raw_text& text, const std::string& line)
 
 }  // namespace
 
-TEST_CASE("what docs/how_to/raw_text.md shows")
+TEST_CASE("the code of docs/how_to/raw_text.md")
 {
     namespace text = heed::text;
     // section: tokens
@@ -74,7 +74,7 @@ TEST_CASE("what docs/how_to/raw_text.md shows")
     CHECK(loaded == cut);
 }
 
-TEST_CASE("a line as tokens")
+TEST_CASE("a line becomes tokens")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 60});
     const tokenized_line line = text.read("The dog (30).");
@@ -89,7 +89,7 @@ TEST_CASE("a line as tokens")
     CHECK(back(text, {"▁a", "▁dog", "￭.", "▁he", "▁said"}) == "A dog. He said");
 }
 
-TEST_CASE("any line comes back as it was")
+TEST_CASE("any line survives a round trip")
 {
     const std::vector<std::string> lines{"A man is sleeping.",
                                          "a man. is sleeping? yes! IN THE usa",
@@ -120,7 +120,7 @@ TEST_CASE("any line comes back as it was")
     }
 }
 
-TEST_CASE("so does a line of any characters")
+TEST_CASE("lines of arbitrary characters survive a round trip")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 60});
     const std::vector<std::string> parts{"a",      "B",      "ß", "The", " ", " ", ".",      "?", "'",
@@ -136,7 +136,7 @@ TEST_CASE("so does a line of any characters")
     }
 }
 
-TEST_CASE("casing of what is to be translated")
+TEST_CASE("casing of a source sentence")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 200});
     const sentence usual = text.read("The man is in the USA.").tokens;
@@ -148,7 +148,7 @@ TEST_CASE("casing of what is to be translated")
     CHECK(text.read_forgiving("the man is in the usa.").shouted == false);
     CHECK(text.read_forgiving("The MAN is in the USA.").tokens == usual);
     CHECK(text.read_forgiving("The man is in the USA.").tokens == usual);
-    CHECK(text.read_forgiving("USA!").shouted == false);  // one word says nothing
+    CHECK(text.read_forgiving("USA!").shouted == false);  // one word is not enough evidence
     CHECK(text.shout("straße 1") == "STRASSE 1");
 
     const raw_text plain = raw_text::learn(english, {.pieces = 200, .casing = false});
@@ -165,7 +165,7 @@ TEST_CASE("text that never begins with a capital keeps its casing")
     CHECK(round_trip(text, "A man .") == "A man .");
 }
 
-TEST_CASE("what is written can be read")
+TEST_CASE("a written model can be read")
 {
     for (const std::string kind : {"bpe", "unigram"}) {
         const raw_text text = raw_text::learn(english, {.pieces = 60, .kind = kind});
@@ -176,7 +176,7 @@ TEST_CASE("what is written can be read")
         CHECK(again.to_text() == written);
         CHECK(again.read("Tom walked – 3 dogs!").tokens == text.read("Tom walked – 3 dogs!").tokens);
 
-        // Cut off anywhere, or with any byte changed: an error or another text, no crash.
+        // Truncated anywhere, or with any byte changed: an error or a different text, but no crash.
         for (std::size_t size = 0; size < written.size(); size += 7) {
             try {
                 raw_text::from_text(written.substr(0, size)).read("Tom walked.");
@@ -198,7 +198,7 @@ TEST_CASE("what is written can be read")
                          "raw text: its description ends too early", heed::error);
 }
 
-TEST_CASE("bytes that are not text are refused")
+TEST_CASE("bytes that are not text are rejected")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 60});
     CHECK_THROWS_AS(text.read("ab\xFF"), heed::error);
@@ -207,7 +207,7 @@ TEST_CASE("bytes that are not text are refused")
     CHECK_THROWS_AS(raw_text::learn(std::vector<std::string>{"...", ""}), heed::error);
 }
 
-TEST_CASE("a very long line takes no longer than its words")
+TEST_CASE("the time for a very long line is linear in its words")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 60});
     for (const std::string& part : {std::string("a"), std::string("the man. "), std::string("."), std::string("é")}) {
@@ -217,7 +217,7 @@ TEST_CASE("a very long line takes no longer than its words")
     }
 }
 
-TEST_CASE("several threads may read and write at once")
+TEST_CASE("several threads may read and write concurrently")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 60});
     std::vector<std::string> expected;

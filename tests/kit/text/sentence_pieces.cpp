@@ -36,7 +36,7 @@ std::string problem(const std::string& text)
 
 }  // namespace
 
-TEST_CASE("pieces joined are the word")
+TEST_CASE("joined subwords are the word")
 {
     for (const char* const kind : {"bpe", "unigram"}) {
         const sentence_pieces pieces = sentence_pieces::learn(counts, 50, kind);
@@ -51,7 +51,7 @@ TEST_CASE("pieces joined are the word")
     }
 }
 
-TEST_CASE("learning twice, and reading what was written, gives the same pieces")
+TEST_CASE("learning twice, or reading a written model, gives the same subwords")
 {
     for (const char* const kind : {"bpe", "unigram"}) {
         const sentence_pieces pieces = sentence_pieces::learn(counts, 60, kind);
@@ -62,7 +62,7 @@ TEST_CASE("learning twice, and reading what was written, gives the same pieces")
     }
 }
 
-TEST_CASE("what cannot be learned")
+TEST_CASE("unusable training input is rejected")
 {
     CHECK_THROWS_WITH_AS(sentence_pieces::learn({}, 10), "pieces of words: no word to learn from", heed::error);
     CHECK_THROWS_WITH_AS(sentence_pieces::learn(counts, 50, "char"),
@@ -71,7 +71,7 @@ TEST_CASE("what cannot be learned")
                          heed::error);
 }
 
-TEST_CASE("lists that are not pieces")
+TEST_CASE("invalid subword lists are rejected")
 {
     CHECK(problem("bpe\n") == "pieces of words: none are listed");
     CHECK(problem("") == "pieces of words: there is no kind \"\"; choose unigram or bpe");
@@ -85,7 +85,7 @@ TEST_CASE("lists that are not pieces")
     CHECK(problem("bpe\na inf\n").find("is not finite") != std::string::npos);
     CHECK(problem("bpe\n" + std::string(5000, 'a') + " 1\n").find("longer than a word") != std::string::npos);
 
-    // Odd, but pieces.
+    // Unusual, but valid.
     for (const char* const kind : {"bpe\n", "unigram\n"}) {
         const auto odd = sentence_pieces::from_text(kind + std::string("x 1e30\n▁ -3e38\nxx 0\n<s> 1\n<0x41> 1\n"));
         for (const std::string word : {"xxxxx", "yx", "<s>", "A"}) CHECK(joined(odd.split(word)) == "▁" + word);

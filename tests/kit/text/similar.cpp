@@ -39,10 +39,11 @@ TEST_CASE("a shared rare word counts for more than a shared common one")
     const auto found = text::most_similar(corpus);
     CHECK(found[2] == 3);  // zebra, although three others share "a" and "runs"
     CHECK(found[3] == 2);
-    CHECK(found[7] == 2);  // no other of two words; three is as near as one, and one has none
+    CHECK(found[7] ==
+          2);  // the only other sentence of two words; three words are as near as one, and one word has no match
 }
 
-TEST_CASE("the same as cosines of all pairs")
+TEST_CASE("results equal cosines of all pairs")
 {
     std::vector<sentence> corpus;
     for (unsigned i = 0; i < 60; ++i) {
@@ -80,7 +81,7 @@ TEST_CASE("the same as cosines of all pairs")
     }
 }
 
-TEST_CASE("equal sentences are no candidates, ties go to the first, and lengths to the nearest")
+TEST_CASE("equal sentences are not candidates; ties are broken by length, then by order")
 {
     CHECK(text::most_similar(lines({"a b", "a b", "c d", "e f"})) == std::vector<std::size_t>{2, 2, 0, 0});
     CHECK(text::most_similar(lines({"a b c d e", "a", "a b c"})) == std::vector<std::size_t>{2, 2, 1});

@@ -10,7 +10,7 @@ using namespace heed::text;
 
 namespace {
 
-/// Words that are written in brackets after "↓".
+/// Writes words marked with "↓" in brackets.
 written_line written(const sentence& tokens)
 {
     return write_tokens(tokens, [](const std::string& word, bool small) { return small ? "[" + word + "]" : word; });
@@ -24,7 +24,7 @@ std::string text_of(const sentence& tokens)
 
 }  // namespace
 
-TEST_CASE("spaces between words, none where tokens say so")
+TEST_CASE("words are separated by spaces unless tokens mark a joint")
 {
     CHECK(text_of({"▁a", "▁man", "▁sleep", "ing", "￭."}) == "a man sleeping.");
     CHECK(text_of({"▁–", "▁yes", "▁(￭", "▁no", "￭)"}) == "– yes (no)");
@@ -34,7 +34,7 @@ TEST_CASE("spaces between words, none where tokens say so")
     CHECK(text_of({}).empty());
 }
 
-TEST_CASE("the marks themselves can be text")
+TEST_CASE("the joint marks can occur in text")
 {
     CHECK(text_of({"▁￭"}) == "￭");
     CHECK(text_of({"▁a", "￭￭"}) == "a￭");
@@ -42,7 +42,7 @@ TEST_CASE("the marks themselves can be text")
     CHECK(text_of({"▁▁", "▁↓"}) == "▁ ↓");
 }
 
-TEST_CASE("which tokens make up each word")
+TEST_CASE("the tokens of each word are known")
 {
     const written_line line = written({"↓", "▁sleep", "ing", "￭.", "￭", "↓", "▁x", "↓"});
     CHECK(line.words == sentence{"[sleeping]", ".", "[x]"});
@@ -50,7 +50,7 @@ TEST_CASE("which tokens make up each word")
     CHECK(line.joined == std::vector<bool>{true, true, true});
 }
 
-TEST_CASE("tokens that no text has become text all the same")
+TEST_CASE("tokens that no text has still become text")
 {
     CHECK(text_of({"ing", "▁a"}) == "ing a");
     CHECK(text_of({"￭", "￭", "↓", "↓"}).empty());
@@ -59,7 +59,7 @@ TEST_CASE("tokens that no text has become text all the same")
     CHECK(text_of({""}).empty());
 }
 
-TEST_CASE("text of words without notes on joints is spaced throughout")
+TEST_CASE("words without joint marks are separated by spaces")
 {
     CHECK(spaced(sentence{"a", "b", "c"}, {}) == "a b c");
     CHECK(spaced(sentence{"a", "b", "c"}, {true, true}) == "ab c");

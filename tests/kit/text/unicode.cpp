@@ -21,24 +21,24 @@ using list = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("equal characters get one spelling")
+TEST_CASE("equivalent characters get one spelling")
 {
     CHECK(normalize("u\u0308ber") == "über");
-    CHECK(normalize("\u212B") == "Å");     // the unit's sign
-    CHECK(normalize("½ ﬁ …") == "½ ﬁ …");  // compatible, but not equal
+    CHECK(normalize("\u212B") == "Å");     // the unit sign
+    CHECK(normalize("½ ﬁ …") == "½ ﬁ …");  // compatible, but not canonically equivalent
 }
 
-TEST_CASE("white space is one space, at no end; control characters are gone")
+TEST_CASE("white space becomes one space and is trimmed; control characters are removed")
 {
     CHECK(normalize("  a\t\u00A0b\u202F\u2003c \r\n") == "a b c");
     CHECK(normalize(std::string("a\0b\x01", 4)) == "ab");
     CHECK(normalize("\uFEFFa\uFEFF") == "a");
-    CHECK(normalize("e\u0001\u0301") == "é");  // composed after that
+    CHECK(normalize("e\u0001\u0301") == "é");  // composed afterwards
     CHECK(normalize(" \u00A0\t").empty());
     CHECK(normalize("").empty());
 }
 
-TEST_CASE("what is not UTF-8 is refused, with its place")
+TEST_CASE("invalid UTF-8 is rejected with its position")
 {
     CHECK_THROWS_WITH_AS(normalize("ab \xE9t\xE9"), doctest::Contains("byte 4"), heed::error);
     CHECK_THROWS_AS(normalize("\xC0\x80"), heed::error);
@@ -54,12 +54,12 @@ TEST_CASE("words and symbols")
     CHECK(words("https://a.org/b?c=1") == list{"https", ":", "/", "/", "a.org", "/", "b", "?", "c", "=", "1"});
     CHECK(words("žluťoučký kůň") == list{"žluťoučký", "kůň"});
     CHECK(words("👩\u200D🚀👍🏽 🇩🇪") == list{"👩\u200D🚀", "👍🏽", "🇩🇪"});
-    CHECK(words("a \u0308b") == list{"a", "\u0308", "b"});  // a mark on a space
+    CHECK(words("a \u0308b") == list{"a", "\u0308", "b"});  // a combining mark on a space
     CHECK(words("").empty());
     CHECK(words(" ").empty());
 }
 
-TEST_CASE("which of them are words")
+TEST_CASE("tokens that are words are recognized")
 {
     CHECK(segments("a-1") == std::vector<segment>{{0, 1, true}, {1, 2, false}, {2, 3, true}});
     CHECK(is_word("ß"));

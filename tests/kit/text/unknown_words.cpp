@@ -14,7 +14,7 @@
 using namespace heed;
 using ids = std::vector<std::uint32_t>;
 
-TEST_CASE("a dictionary as text; unknown words become translations or the source word")
+TEST_CASE("unknown words become dictionary translations or the source word; a dictionary survives a round trip as text")
 {
     const std::vector<text::sentence> german{{"das", "Haus"}}, english{{"the", "house"}};
     const auto source = text::vocabulary::build(german), target = text::vocabulary::build(english);

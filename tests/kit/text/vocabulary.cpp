@@ -50,7 +50,7 @@ TEST_CASE("words are ordered by count, then by bytes")
     CHECK(vocabulary::build(other_order) == all);
 }
 
-TEST_CASE("lookup and back")
+TEST_CASE("words and ids are looked up")
 {
     const vocabulary all = vocabulary::build(corpus);
     for (word_id id = 4; id < all.size(); ++id) {
@@ -66,7 +66,7 @@ TEST_CASE("lookup and back")
     CHECK_THROWS_AS(all.word(static_cast<word_id>(-1)), heed::error);
 }
 
-TEST_CASE("encode and decode")
+TEST_CASE("sentences are encoded and decoded")
 {
     const vocabulary all = vocabulary::build(corpus);
     const std::vector<word_id> ids = all.encode(sentence{"the", "cow", "über"});
@@ -79,7 +79,7 @@ TEST_CASE("encode and decode")
     CHECK_THROWS_AS(all.decode(std::vector<word_id>{99}), heed::error);
 }
 
-TEST_CASE("a corpus word spelled like a special word is an unknown word and nothing else")
+TEST_CASE("a corpus word spelled like a special word is an unknown word")
 {
     const std::vector<sentence> hostile{{"</s>", "x", "</s>", "<pad>"}, {"<s>", "</s>", "<unk>", "x"}};
     const vocabulary built = vocabulary::build(hostile);
@@ -90,7 +90,7 @@ TEST_CASE("a corpus word spelled like a special word is an unknown word and noth
     CHECK(vocabulary::from_words(built.words()) == built);
 }
 
-TEST_CASE("stored and read back")
+TEST_CASE("a vocabulary survives a round trip")
 {
     const vocabulary all = vocabulary::build(corpus);
     const vocabulary again = vocabulary::from_words(all.words());
@@ -112,7 +112,7 @@ TEST_CASE("a copy is independent")
     CHECK(copy.word(6) == "dog");
 }
 
-TEST_CASE("a list of words that is not a vocabulary is refused")
+TEST_CASE("a list of words that is not a vocabulary is rejected")
 {
     const auto with = [](words more) {
         words list{"<pad>", "<unk>", "<s>", "</s>"};

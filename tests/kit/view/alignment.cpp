@@ -46,7 +46,7 @@ TEST_CASE("the small XML reader finds errors")
         CHECK_MESSAGE(fault(bad) != "", bad);
 }
 
-TEST_CASE("shades: words on both axes, blocks by weight")
+TEST_CASE("shades: words on both axes, one block per weight")
 {
     const example e;
     CHECK(shades({.weights = e.weights, .source = e.source, .target = e.target}) == "        ╭ one\n"
@@ -85,7 +85,7 @@ TEST_CASE("shades: upright labels")
     CHECK(shades({e.weights, e.source, e.target}, labels::upright) == expected);
 }
 
-TEST_CASE("shades: long sentences get upright labels by themselves, short ones stairs")
+TEST_CASE("shades: labels are upright for long sentences, slanted for short ones")
 {
     const auto first_line = [](std::size_t length) {
         const words source(length, "abc"), target{"x"};
@@ -97,7 +97,7 @@ TEST_CASE("shades: long sentences get upright labels by themselves, short ones s
     CHECK(first_line(17).starts_with("     a a a"));
 }
 
-TEST_CASE("shades: columns line up whatever the script")
+TEST_CASE("shades: columns are aligned in any script")
 {
     const words source{"世界", "e\xCC\x81t\xC3\xA9", "x"}, target{"こんにちは", "שָׁלוֹם", "a"};
     const std::vector<float> weights(9, 1.f);
@@ -113,7 +113,7 @@ TEST_CASE("shades: columns line up whatever the script")
     CHECK(upright.starts_with("                e\xCC\x81\n              世t\n              界é x\n"));
 }
 
-TEST_CASE("shades: words that would break the picture")
+TEST_CASE("shades: words that could break the picture are escaped")
 {
     const words source{"a\x1B[31m"}, target{std::string(60, 'y')};
     const std::vector<float> weights{std::numeric_limits<float>::quiet_NaN()};
@@ -121,7 +121,7 @@ TEST_CASE("shades: words that would break the picture")
           "                            ╭ a\xEF\xBF\xBD[31m\n  " + std::string(23, 'y') + "…  ??\n");
 }
 
-TEST_CASE("an alignment whose parts do not fit is refused")
+TEST_CASE("an alignment with inconsistent parts is rejected")
 {
     const example e;
     const words two{"a", "b"};
@@ -170,12 +170,12 @@ TEST_CASE("svg: a weight of exactly 0 is a hollow cell, a small one is not")
     const std::vector<float> weights{0, 0.02f, 1, 1, 0, 0};
     const std::string picture = svg(alignment{weights, source, target});
     CHECK(count(picture, "<path stroke=\"url(#cells)\" stroke-width=\"26\" d=\"M26 13h52M0 39h26\"/>") == 1);
-    CHECK(count(picture, "class=\"zero\"") == 2);  // the look of such cells, and in the legend
+    CHECK(count(picture, "class=\"zero\"") == 2);  // the style of such cells, and the legend
     CHECK(count(picture, "id=\"zeros\"") == 1);
     CHECK(count(picture, "class=\"cell\"") == 3);
 }
 
-TEST_CASE("svg: alignments side by side as far as there is room")
+TEST_CASE("svg: alignments are side by side if there is room")
 {
     const example e;
     const std::vector<alignment> all(4, alignment{e.weights, e.source, e.target, {}, "one"});
@@ -199,7 +199,7 @@ TEST_CASE("svg: alignments side by side as far as there is room")
     for (const auto& [across, columns, rows] : {std::tuple<double, std::size_t, std::size_t>{0, 1, 4},
                                                 {2 * panel + between - 1, 1, 4},
                                                 {2 * panel + between, 2, 2},
-                                                {3 * panel + 2 * between, 2, 2},  // rather than three and one
+                                                {3 * panel + 2 * between, 2, 2},  // not three and one
                                                 {4 * panel + 3 * between, 4, 1},
                                                 {1e9, 4, 1}}) {
         const std::string picture = svg(all, across);
@@ -213,7 +213,7 @@ TEST_CASE("svg: alignments side by side as far as there is room")
     CHECK(svg(std::vector<alignment>{}, 1000) == svg(std::vector<alignment>{}));
 }
 
-TEST_CASE("svg: the more ink, the greater the weight")
+TEST_CASE("svg: larger weights have more ink")
 {
     const words one{"a"};
     const auto cell = [&](float weight) {
@@ -234,7 +234,7 @@ TEST_CASE("svg: the more ink, the greater the weight")
     CHECK(picture.find("<g class=\"ink\" fill=\"#14181f\">") < picture.find("<rect class=\"cell"));
 }
 
-TEST_CASE("svg: everything with a color also has one in the dark")
+TEST_CASE("svg: every color has a dark-mode counterpart")
 {
     const example e;
     std::vector<float> weights = e.weights;
@@ -250,13 +250,13 @@ TEST_CASE("svg: everything with a color also has one in the dark")
     CHECK(count(dark, ".heed text { fill: ") == 1);
     CHECK(count(dark, ".heed text.title { fill: ") == 1);
     CHECK(count(dark, ".heed .legend text { fill: ") == 1);
-    // The style sheet covers everything that is drawn.
+    // The style sheet covers every drawn element.
     for (std::size_t at = picture.find(" fill=\"#"); at != std::string::npos; at = picture.find(" fill=\"#", at + 1))
         CHECK(picture.substr(picture.rfind('<', at), at - picture.rfind('<', at)).find(" class=\"") !=
               std::string::npos);
 }
 
-TEST_CASE("svg: hostile and right-to-left words")
+TEST_CASE("svg: hostile and right-to-left words are escaped and isolated")
 {
     const words source{"<b>&\"'", "שלום", std::string("nul\0", 4)}, target{"]]>", "\xFF\xFE", "سلام"};
     const std::vector<float> weights(9, 0.5f);
@@ -268,7 +268,7 @@ TEST_CASE("svg: hostile and right-to-left words")
     CHECK(count(picture, "<title>\xE2\x81\xA8]]&gt;\xE2\x81\xA9 ← \xE2\x81\xA8שלום\xE2\x81\xA9: 0.50</title>") == 1);
 }
 
-TEST_CASE("svg: several sentences, none, and empty ones")
+TEST_CASE("svg: several sentences, no sentence, and empty sentences")
 {
     const example e;
     const alignment one{e.weights, e.source, e.target, {}, "first"}, empty{};
@@ -282,7 +282,7 @@ TEST_CASE("svg: several sentences, none, and empty ones")
     CHECK(shades(empty) == "");
 }
 
-TEST_CASE("svg: not a number is shown as such")
+TEST_CASE("svg: NaN is shown as such")
 {
     const words one{"a"};
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

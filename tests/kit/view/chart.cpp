@@ -32,7 +32,7 @@ std::string ticks(double low, double high, std::size_t most, bool rounded = true
     return result;
 }
 
-/// The texts below the lowest line of a chart, from left to right: the labels of its ticks along the x axis.
+/// The texts below the lowest line of a chart, from left to right: the tick labels of the x axis.
 std::string x_ticks(const std::vector<double>& xs)
 {
     const std::string picture = svg(chart{.all = {{"", xs, std::vector<double>(xs.size(), 1.0)}}});
@@ -51,7 +51,7 @@ struct written {
     double x, y, width, height;
 };
 
-/// The numbers above bars, as boxes, in the widest of the fonts.
+/// The numbers above bars, as boxes, in the widest font.
 std::vector<written> values(const std::string& picture)
 {
     std::vector<written> result;
@@ -91,11 +91,11 @@ TEST_CASE("ticks are at round numbers")
     CHECK(ticks(0, 3e9, 3) == "0 1e+09 2e+09 3e+09");
     CHECK(ticks(0.03, 0.45, 2, false) == "0.2 0.4");
     CHECK(ticks(1, 1, 4) == "0.90 0.95 1.00 1.05 1.10");                            // one value: some space around it
-    CHECK(ticks(0, 0, 2) == "0.0 0.5 1.0");                                         // nothing is below 0
+    CHECK(ticks(0, 0, 2) == "0.0 0.5 1.0");                                         // values are not below 0
     CHECK(ticks(std::numeric_limits<double>::infinity(), -1, 2) == "0.0 0.5 1.0");  // no values
 }
 
-TEST_CASE("ticks of numbers far from 0, huge, or too small to matter")
+TEST_CASE("ticks of numbers far from 0, huge, or too close together")
 {
     CHECK(ticks(1.7e9, 1.7e9 + 3600, 4, false, true) == "1.7e+09 1.700001e+09 1.700002e+09 1.700003e+09 1.700004e+09");
     CHECK(ticks(1e18, 1e18 + 4e6, 4, false, true) ==
@@ -111,7 +111,7 @@ TEST_CASE("ticks of numbers far from 0, huge, or too small to matter")
     CHECK(ticks(0, 3e-9, 3) == "0 1e-09 2e-09 3e-09");
 }
 
-TEST_CASE("ticks of whole numbers are whole, each of a few has one, and the last is not far from one")
+TEST_CASE("ticks of integers are integers, each of a few has a tick, and the last is near a tick")
 {
     CHECK(ticks(1, 3, 8, false, true) == "1 2 3");
     CHECK(ticks(1, 3, 8, false) == "1.0 1.5 2.0 2.5 3.0");
@@ -127,14 +127,14 @@ TEST_CASE("ticks of whole numbers are whole, each of a few has one, and the last
     CHECK(x_ticks({454, 908, 5448}) == "0 1000 2000 3000 4000 5000");
 }
 
-TEST_CASE("a model that has learned nothing yet: the axis of its BLEU begins at 0")
+TEST_CASE("if all BLEU scores are 0, their axis starts at 0")
 {
     const std::string picture = svg(chart{.all = {{"additive", {1, 2, 3}, {0, 0, 0}}}});
     CHECK(count(picture, ">-") == 0);
     CHECK(count(picture, ">1.0</text>") == 1);
 }
 
-TEST_CASE("lines: a path, and a tooltip at each point")
+TEST_CASE("lines have a path, and a tooltip at each point")
 {
     const std::string picture =
         svg(chart{.title = "BLEU",
@@ -150,7 +150,7 @@ TEST_CASE("lines: a path, and a tooltip at each point")
         CHECK_MESSAGE(count(picture, text) == 1, text);
     CHECK(count(picture, "prefers-color-scheme: dark") == 1);
 
-    // Higher values are higher up, later ones further right.
+    // Higher values are higher up, later values are further to the right.
     const std::size_t path = picture.find(" d=\"M", picture.find("stroke-linejoin"));
     REQUIRE(path != std::string::npos);
     double x = 0, y = 1e9;
@@ -168,7 +168,7 @@ TEST_CASE("lines: a path, and a tooltip at each point")
     CHECK(points == 3);
 }
 
-TEST_CASE("any numbers: a picture of bounded size with all points inside")
+TEST_CASE("for any numbers, the picture has a bounded size and contains all points")
 {
     constexpr double infinity = std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::max(),
                      nan = std::numeric_limits<double>::quiet_NaN(), least = std::numeric_limits<double>::denorm_min(),
@@ -196,7 +196,7 @@ TEST_CASE("any numbers: a picture of bounded size with all points inside")
                 }
         }
     };
-    // A time in nanoseconds, a loss that has diverged, one value, none, and those at the ends of what a double holds.
+    // A time in nanoseconds, a loss that has diverged, one value, no value, and the limits of double.
     const std::vector<std::vector<double>> hostile{{1.7e18, 1.7e18 + 3.6e12, 1.7e18 + 7.2e12},
                                                    {1.7e18, 1.7e18 + 256, 1.7e18 + 512},
                                                    {1e16, 1e16 + 2, 1e16 + 4},
@@ -237,7 +237,7 @@ TEST_CASE("NaN leaves a gap")
     CHECK(fault(svg(chart{.all = {{"nothing", {0}, {nan}}}})) == "");
 }
 
-TEST_CASE("very many points: no more than can be seen, and none of the extremes is lost")
+TEST_CASE("the number of drawn points is limited, and no extreme is lost")
 {
     series noisy{"loss", {}, {}};
     for (int i = 0; i < 50'000; ++i) {
@@ -249,7 +249,7 @@ TEST_CASE("very many points: no more than can be seen, and none of the extremes 
     CHECK(fault(picture) == "");
     CHECK(picture.size() < 60'000);
     CHECK(count(picture, "<title>") <= 202);
-    // It reaches up to the outlier, near the axis' end at 10. All the others are below 1.
+    // It reaches up to the outlier, near the end of the axis at 10. All other points are below 1.
     const std::size_t path = picture.find(" d=\"M", picture.find("stroke-linejoin"));
     double highest = 1e9;
     for (std::size_t at = picture.find(' ', path + 5); at < picture.find('"', path + 5); at = picture.find(' ', at + 1))
@@ -257,7 +257,7 @@ TEST_CASE("very many points: no more than can be seen, and none of the extremes 
     CHECK(highest < 100);
 }
 
-TEST_CASE("groups: bars and lines over names")
+TEST_CASE("groups have bars and lines above names")
 {
     chart picture{.y_label = "BLEU",
                   .all = {{"additive", {}, {36.1, 20}}, {"temporal", {}, {36.4, -3}}},
@@ -282,7 +282,7 @@ TEST_CASE("groups: bars and lines over names")
     CHECK(count(svg(picture), "rotate(-45)") == 2);
 }
 
-TEST_CASE("numbers above bars do not touch, and are left out only if there is no space at all")
+TEST_CASE("numbers above bars do not touch, and are omitted only if there is no space")
 {
     std::size_t upright = 0;
     for (std::size_t systems = 1; systems <= 9; ++systems)
@@ -324,7 +324,7 @@ TEST_CASE("numbers above bars do not touch, and are left out only if there is no
     CHECK(values(text)[0].y + values(text)[0].height < std::stod(text.substr(y + 4)) - 9);
 }
 
-TEST_CASE("hostile and right-to-left names; an empty chart; many series")
+TEST_CASE("hostile and right-to-left names, an empty chart, and many series")
 {
     chart picture{
         .title = "</title><b>&\"", .y_label = "שלום", .all = {{"<i>\x1B", {0, 1}, {0, 1}}, {"سلام", {0, 1}, {1, 0}}}};
@@ -335,12 +335,12 @@ TEST_CASE("hostile and right-to-left names; an empty chart; many series")
     for (int i = 0; i < 30; ++i) picture.all.push_back({"run " + std::to_string(i), {0, 1}, {0.0, 1.0 * i}});
     const std::string many = svg(picture);
     CHECK(fault(many) == "");
-    CHECK(count(many, "stroke-dasharray=\"7 4\"") == 2 * 8);  // in the legend, and the line
+    CHECK(count(many, "stroke-dasharray=\"7 4\"") == 2 * 8);  // in the legend and in the plot
     picture.width = picture.height = 10;                      // no room at all
     CHECK(fault(svg(picture)) == "");
 }
 
-TEST_CASE("a chart whose parts do not fit is refused")
+TEST_CASE("a chart with inconsistent parts is rejected")
 {
     CHECK_THROWS_WITH_AS(svg(chart{.all = {{"a", {0, 1}, {0}}}}), "view::svg: series a has 1 ys, but 2 xs",
                          heed::shape_error);

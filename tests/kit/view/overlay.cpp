@@ -30,7 +30,7 @@ std::string refused(const overlay& picture)
 
 }  // namespace
 
-TEST_CASE("a PNG file, byte by byte")
+TEST_CASE("a PNG file has the expected bytes")
 {
     const std::vector<float> pixels{0, 1, 0.5f, 2, -1, std::numeric_limits<float>::quiet_NaN()};
     const std::string is = view::png(2, 3, pixels);
@@ -50,7 +50,7 @@ TEST_CASE("a PNG file, byte by byte")
     CHECK(view::detail::adler32(std::string(90000, '\xff')) == 2473477363u);
 }
 
-TEST_CASE("base64 of three, two, one and no bytes")
+TEST_CASE("base64 of 3, 2, 1 and 0 bytes")
 {
     CHECK(view::detail::base64("Man") == "TWFu");
     CHECK(view::detail::base64("Ma") == "TWE=");
@@ -59,7 +59,7 @@ TEST_CASE("base64 of three, two, one and no bytes")
     CHECK(view::detail::base64("\xff\xef\xbe") == "/+++");
 }
 
-TEST_CASE("one panel with the picture alone, and one for each word with its regions")
+TEST_CASE("the picture has one panel alone and one per word with its regions")
 {
     const std::string picture = view::svg(small(), 10);
     CHECK(support::fault(picture) == "");
@@ -78,7 +78,7 @@ TEST_CASE("one panel with the picture alone, and one for each word with its regi
     CHECK(count(picture, "width=\"192\" height=\"114\"") == 1);
 }
 
-TEST_CASE("several pictures, one without words, and a weight that is not a number")
+TEST_CASE("several pictures, a picture without words, and a NaN weight")
 {
     overlay wordless = small(), broken = small();
     wordless.words.clear();
@@ -92,7 +92,7 @@ TEST_CASE("several pictures, one without words, and a weight that is not a numbe
     CHECK(support::fault(view::svg(std::span<const overlay>{})) == "");
 }
 
-TEST_CASE("parts that do not fit are refused")
+TEST_CASE("inconsistent parts are rejected")
 {
     overlay picture = small();
     picture.weights.pop_back();

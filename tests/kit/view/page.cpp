@@ -29,7 +29,7 @@ page one(translation system)
     return result;
 }
 
-/// The text that the page's script finds for a key of the first translation, up to the closing quote.
+/// The text that the page's script reads for a key of the first translation, up to the closing quote.
 std::string value(const std::string& text, const std::string& key)
 {
     const std::size_t at = text.find("\"" + key + "\":\"");
@@ -58,7 +58,7 @@ std::vector<float> decoded(std::string_view text, float scale)
 
 }  // namespace
 
-TEST_CASE("one file, which fetches nothing")
+TEST_CASE("a page is one file without external requests")
 {
     const std::string text = html(one({{"x"}, {0.25f, 0.75f}}));
     CHECK(text.starts_with("<!DOCTYPE html>"));
@@ -92,7 +92,7 @@ TEST_CASE("words cannot inject markup or scripts")
     CHECK(count(text, "\"dimension\":\"\\\"\\u003c/script\\u003e\"") == 1);
 }
 
-TEST_CASE("the mark of a sentence's end is stated, so that the list can leave it out")
+TEST_CASE("the end mark is stored, so that the list can omit it")
 {
     page marked = one({{"x"}, {0.25f, 0.75f}});
     marked.sentences[0].source = {"a", "</s>"};
@@ -102,7 +102,7 @@ TEST_CASE("the mark of a sentence's end is stated, so that the list can leave it
     CHECK(count(html(marked), R"("end":"\u003ceos\u003e")") == 1);
 }
 
-TEST_CASE("weights keep 4096 steps, and runs of zeros are short")
+TEST_CASE("weights have 4096 steps, and runs of zeros are short")
 {
     std::vector<float> weights;
     for (std::size_t i = 0; i < 300; ++i)
@@ -115,7 +115,7 @@ TEST_CASE("weights keep 4096 steps, and runs of zeros are short")
     CHECK(value(html(one({words(128, "x"), std::vector<float>(256)})), "mean") == "././././");
 }
 
-TEST_CASE("weights that are not finite")
+TEST_CASE("weights that are not finite are stored as such")
 {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
     const std::string text = html(one({{"x", "y"}, {nan, infinity, -1.f, 2.f}}));
@@ -123,7 +123,7 @@ TEST_CASE("weights that are not finite")
     CHECK(count(text, "\"scale\":2.000000,") == 1);
 }
 
-TEST_CASE("weights per dimension: the mean is over all of them, only some are kept one by one")
+TEST_CASE("weights per dimension: the mean covers all dimensions, only some are stored separately")
 {
     // [S=1,T=2,D=3]
     page three = one({{"x"}, {0.25f, 0.5f, 0.75f, 0.75f, 0.5f, 0.1f}, 3});
@@ -145,7 +145,7 @@ TEST_CASE("weights per dimension: the mean is over all of them, only some are ke
     CHECK(value(html(three), "mean") == value(text, "mean"));
 }
 
-TEST_CASE("size: two characters per weight, plus the page itself")
+TEST_CASE("the size is two characters per weight, plus the page itself")
 {
     const std::string small = html(page{});
     page large{.systems = {"fine-grained"}, .most_dimensions = 100};
@@ -159,7 +159,7 @@ TEST_CASE("size: two characters per weight, plus the page itself")
     CHECK(html(large).size() - small.size() < 5u * 400 * 11 * 2 + 5 * 600);
 }
 
-TEST_CASE("systems without weights or without a translation, and an empty page")
+TEST_CASE("systems without weights or translation, and an empty page")
 {
     page several{.systems = {"silent", "missing"}};
     several.sentences.push_back({{"a"}, {"x"}, {{{0, 0}}, {}}, {{{"x"}, {}}, {}}});
@@ -170,7 +170,7 @@ TEST_CASE("systems without weights or without a translation, and an empty page")
     CHECK(count(html(page{}), "\"sentences\":[]") == 1);
 }
 
-TEST_CASE("a page whose parts do not fit is refused")
+TEST_CASE("a page with inconsistent parts is rejected")
 {
     CHECK_THROWS_WITH_AS(html(one({{"x"}, {1.f}})),
                          "view::html: sentence 1, system additive: 1 weights, but 1 target and 2 source words need 2",

@@ -3,7 +3,7 @@
 
 #include <heed/heed.hpp>
 
-/// One step of additive attention over two positions of three; a number that depends on all of it.
+/// One step of additive attention over two of three positions; the result depends on all inputs.
 inline float attend_once()
 {
     using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of a user, started by mpirun: all ranks have the sum.
+// A user's program, started by mpirun: all ranks get the sum.
 #include <cstdio>
 #include <span>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of a user: it translates two lines, with the installed library.
+// A user's program that translates two lines with the installed library.
 #include <cstdio>
 
 #include <heed_translator/load.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All of the single header, and a product by the BLAS that it was told of.
+// All of the single header, and a product computed by the configured BLAS.
 #include <heed/heed.hpp>
 
 float product(const float* x)

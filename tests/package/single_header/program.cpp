@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Something from each folder that the single header holds: a step of training of Bahdanau's attention behind a layer of
-// nn, with an optimizer of train.
+// Uses each folder of the single header: a training step of Bahdanau's attention after a layer of nn, with an optimizer
+// of train.
 #include <heed/heed.hpp>
 
 #include <cstdio>

@@ -10,7 +10,7 @@
 using namespace heed;
 using namespace heed::seq2seq;
 
-TEST_CASE("RNNsearch: a bidirectional encoder, the previous state asks, maxout")
+TEST_CASE("RNNsearch has a bidirectional encoder, the previous state as the query, and maxout")
 {
     const auto model = papers::bahdanau2015::translator<double>(3, {7, 8, 4, 3, 5});
     support::check_system(model);

@@ -8,7 +8,7 @@
 using namespace heed;
 using namespace heed::seq2seq;
 
-TEST_CASE("Choi et al. 2018: LSTM, a weight per dimension, contextualised embeddings on both sides")
+TEST_CASE("Choi et al. 2018: LSTM, a weight per dimension, contextualized embeddings on both sides")
 {
     namespace choi = papers::choi2018;
     constexpr sizes small{7, 8, 4, 3, 5};
@@ -16,7 +16,7 @@ TEST_CASE("Choi et al. 2018: LSTM, a weight per dimension, contextualised embedd
         choi::translator<double>(3, small, attentions::per_dimension_factory{}, choi::parts_with_context()));
 }
 
-TEST_CASE("the rows of table 1: LSTM on both sides, softmax(W z + c), and what each row adds")
+TEST_CASE("the rows of table 1: LSTM on both sides, softmax(W z + c), and the additions of each row")
 {
     namespace choi = papers::choi2018;
     constexpr sizes n{7, 8, 4, 3, 5};
@@ -25,7 +25,7 @@ TEST_CASE("the rows of table 1: LSTM on both sides, softmax(W z + c), and what e
     CHECK(shape_of(baseline.decoder.cell.U) == shape_of_rank<2>{3, 12});
     CHECK(shape_of(baseline.decoder.readout.W_o) == shape_of_rank<2>{3, 8});
     const std::size_t fewest = parameter_count(baseline);
-    // Y [E,A] in the score; v of D columns in the place of one; words of both sides with gates, and the encoder's c.
+    // Y [E,A] in the score; v has D columns instead of one; words of both sides have gates, and the encoder has c.
     CHECK(parameter_count(choi::translator<float>(3, n, attentions::additive_with_word_factory{})) == fewest + 4 * 5);
     CHECK(parameter_count(choi::translator<float>(3, n)) > fewest + 4 * 5);
     const auto with_context = choi::translator<float>(3, n, attentions::additive_factory{}, choi::parts_with_context());

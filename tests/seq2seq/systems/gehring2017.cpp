@@ -13,7 +13,7 @@ using namespace heed::seq2seq;
 
 namespace paper = papers::gehring2017;
 
-TEST_CASE("a new system: attention in every layer of the decoder, whose initial W has the factor √½ of the code")
+TEST_CASE("a new system has attention in every decoder layer, and an initial W with the factor √½ of the code")
 {
     convolutional_sizes n{.source_vocabulary = 8, .target_vocabulary = 8, .embedding = 48, .hidden = 64};
     const auto model = paper::translator<float>(1, n);
@@ -31,7 +31,7 @@ TEST_CASE("a new system: attention in every layer of the decoder, whose initial 
     CHECK(paper::translator<float>(1, n).decoder.W_o == model.decoder.W_o);
 }
 
-TEST_CASE("positions of waves need no table")
+TEST_CASE("sinusoidal positions need no table")
 {
     const convolutional_sizes n{.source_vocabulary = 7,
                                 .target_vocabulary = 8,

@@ -8,7 +8,7 @@
 using namespace heed;
 using namespace heed::seq2seq;
 
-TEST_CASE("Luong et al. 2015: stacked LSTM, local-p with input feeding, location without, and no attention")
+TEST_CASE("Luong et al. 2015: stacked LSTM, local-p with input feeding, location without it, and no attention")
 {
     namespace luong = papers::luong2015;
     constexpr sizes small{7, 8, 4, 3, 5};

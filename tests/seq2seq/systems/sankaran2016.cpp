@@ -21,7 +21,7 @@ TEST_CASE("Sankaran et al. 2016: conditional GRU with temporal attention, and wi
     support::check_system(sankaran::translator<double>(3, small, sankaran::coverage_factory{3}));
 }
 
-TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal within local-m's window")
+TEST_CASE("the baselines: temporal over the last steps, local-m, and temporal within local-m's window")
 {
     namespace sankaran = papers::sankaran2016;
     constexpr std::size_t A = 5, H = 3, D = 6, T = 4;
@@ -60,6 +60,6 @@ TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal withi
         }
         CHECK(temporal_in_window > 0);
     }
-    CHECK(support::distance(recent[1], temporal[1]) < 1e-12);  // one step back is all that there is
+    CHECK(support::distance(recent[1], temporal[1]) < 1e-12);  // only one previous step exists
     CHECK(support::distance(recent[2], temporal[2]) > 1e-3);
 }

@@ -12,7 +12,7 @@ using namespace heed::seq2seq;
 
 namespace paper = papers::vaswani2017;
 
-TEST_CASE("the base model has the paper's sizes, and as many numbers as its equations")
+TEST_CASE("the base model has the paper's sizes and number of parameters")
 {
     const paper::translator_sizes base;
     CHECK(base.model == 512);
@@ -29,14 +29,14 @@ TEST_CASE("the base model has the paper's sizes, and as many numbers as its equa
           V * D + V + 2 * (attention + network + 2 * norm) + (2 * attention + network + 3 * norm));
 }
 
-TEST_CASE("other parts than the paper's keep the promises of translators, too")
+TEST_CASE("models with other parts than the paper's keep the guarantees of translators")
 {
     support::check_system(paper::translator<double>(3, {7, 8, 4, 5, 2, 1, 1, 30}, tied_tables_factory{},
                                                     nn::learned_positions_factory{}, nn::pre_norm_factory{},
                                                     nn::feed_forward_factory{ops::gelu}));
 }
 
-TEST_CASE("a system without layers, and heads that do not divide the width, are refused")
+TEST_CASE("a system without layers, and heads that do not divide the width, are rejected")
 {
     CHECK_THROWS_WITH_AS((void)paper::translator<double>(1, {8, 8, 4, 5, 2, 0, 2, 30}),
                          "vaswani2017::translator: no layers; encoder and decoder need at least one each", error);

@@ -34,7 +34,7 @@ xu::sizes small()
 auto model_with(const auto& normalize)
 {
     auto model = xu::reader<double>(2, small(), normalize);
-    model.decoder.b_h = random({2}, 40);  // zeros would hide a bias that is left out
+    model.decoder.b_h = random({2}, 40);  // with zeros, a missing bias would not be detected
     model.decoder.b_c = random({2}, 41);
     model.decoder.b = random({7}, 42);
     for (auto& layer : model.encoder.layers) layer.b = random({layer.b.size()}, 43, 0.1);
@@ -47,7 +47,7 @@ auto words() { return make_training_batch<double>(support::pointers(said), suppo
 
 }  // namespace
 
-TEST_CASE("gradients through the whole system, with a penalty on the weights")
+TEST_CASE("gradients of the whole system, with a penalty on the weights, are correct")
 {
     auto model = model_with(normalize::softmax{});
     const auto found = ad::grad_check(model, [](auto&, const auto& lifted) {
@@ -59,7 +59,7 @@ TEST_CASE("gradients through the whole system, with a penalty on the weights")
     CHECK(found.entries == parameter_count(model));
 }
 
-TEST_CASE("a system without convolutions is refused")
+TEST_CASE("a system without convolutions is rejected")
 {
     xu::sizes n = small();
     n.maps.clear();
