@@ -20,7 +20,7 @@ score::additive_grouped<matrix> grouped(std::size_t Q, std::size_t D, std::size_
 }
 
 template <class Score, class Normalize>
-auto mechanism(Score score, Normalize normalize)
+auto attention_of(Score score, Normalize normalize)
 {
     return attention<Score, Normalize, combine::grouped_sum>{std::move(score), normalize, {}};
 }
@@ -83,10 +83,10 @@ void each_mechanism(std::size_t Q, std::size_t D, std::size_t G, F&& f)
                                                                scalar::matrix_of(base.V), scalar::matrix_of(Y));
     const support::plain_query plain{Q};
     const support::query_with_word word{Q, 2};
-    f("softmax", mechanism(base, normalize::softmax{}), equation(base), false, plain);
-    f("temporal", mechanism(base, normalize::temporal{}), equation(base), true, plain);
-    f("with word, softmax", mechanism(score::with_word{base, Y}, normalize::softmax{}), with, false, word);
-    f("with word, temporal", mechanism(score::with_word{base, Y}, normalize::temporal{}), with, true, word);
+    f("softmax", attention_of(base, normalize::softmax{}), equation(base), false, plain);
+    f("temporal", attention_of(base, normalize::temporal{}), equation(base), true, plain);
+    f("with word, softmax", attention_of(score::with_word{base, Y}, normalize::softmax{}), with, false, word);
+    f("with word, temporal", attention_of(score::with_word{base, Y}, normalize::temporal{}), with, true, word);
 }
 
 /// Contexts, weights and all gradients of two mechanisms on the same batch; their parameters agree one by one.
@@ -131,8 +131,8 @@ TEST_CASE("values are those of the equations: some groups, groups of one, one gr
 TEST_CASE("gradients are those of finite differences, through history")
 {
     const auto base = grouped(3, 6, 2);
-    support::check_gradients(mechanism(base, normalize::temporal{}), support::plain_query{3}, 6);
-    support::check_gradients(mechanism(score::with_word{base, matrix(random({2, 4}, 4))}, normalize::softmax{}),
+    support::check_gradients(attention_of(base, normalize::temporal{}), support::plain_query{3}, 6);
+    support::check_gradients(attention_of(score::with_word{base, matrix(random({2, 4}, 4))}, normalize::softmax{}),
                              support::query_with_word{3, 2}, 6);
 }
 
@@ -140,10 +140,10 @@ TEST_CASE("the contracts are kept")
 {
     const auto base = grouped(3, 6, 3);
     support::check_report("softmax",
-                          verify(mechanism(base, normalize::softmax{}), {.width = 6}, support::plain_query{3}));
+                          verify(attention_of(base, normalize::softmax{}), {.width = 6}, support::plain_query{3}));
     const score::with_word word{base, matrix(random({2, 4}, 4))};
-    support::check_report("with word, temporal",
-                          verify(mechanism(word, normalize::temporal{}), {.width = 6}, support::query_with_word{3, 2}));
+    support::check_report("with word, temporal", verify(attention_of(word, normalize::temporal{}), {.width = 6},
+                                                        support::query_with_word{3, 2}));
 }
 
 TEST_CASE("one group is additive attention, D groups are fine-grained attention: values, weights and gradients")
@@ -158,18 +158,19 @@ TEST_CASE("one group is additive attention, D groups are fine-grained attention:
     const score::additive additive{one.W, one.U, v};
     const score::additive_per_dimension fine{all.W, all.U, all.V};
     const normalize::temporal temporal;
-    check_same(mechanism(one, temporal), attention{additive, temporal, combine::weighted_sum{}}, D, plain);
-    check_same(mechanism(all, temporal), attention{fine, temporal, combine::elementwise_sum{}}, D, plain);
+    check_same(attention_of(one, temporal), attention{additive, temporal, combine::weighted_sum{}}, D, plain);
+    check_same(attention_of(all, temporal), attention{fine, temporal, combine::elementwise_sum{}}, D, plain);
     const normalize::softmax softmax;
-    check_same(mechanism(score::with_word{one, Y}, softmax),
+    check_same(attention_of(score::with_word{one, Y}, softmax),
                attention{score::with_word{additive, Y}, softmax, combine::weighted_sum{}}, D, word);
-    check_same(mechanism(score::with_word{all, Y}, softmax),
+    check_same(attention_of(score::with_word{all, Y}, softmax),
                attention{score::with_word{fine, Y}, softmax, combine::elementwise_sum{}}, D, word);
 }
 
 TEST_CASE("groups: as many as V has columns, each with weights that sum to 1")
 {
-    const auto attend = mechanism(score::with_word{grouped(3, 6, 2), matrix(random({2, 4}, 4))}, normalize::temporal{});
+    const auto attend =
+        attention_of(score::with_word{grouped(3, 6, 2), matrix(random({2, 4}, 4))}, normalize::temporal{});
     CHECK(attend.score.groups() == 2);
     const auto memory = attend.on(random({2, 5, 6}, 5), lengths{5, 3});
     const auto start = attend.start(memory);
@@ -194,7 +195,7 @@ TEST_CASE("groups: as many as V has columns, each with weights that sum to 1")
 
 TEST_CASE("groups that do not divide the width are refused")
 {
-    const auto attend = mechanism(grouped(3, 6, 4), normalize::softmax{});
+    const auto attend = attention_of(grouped(3, 6, 4), normalize::softmax{});
     const auto memory = attend.on(random({2, 5, 6}, 5));
     const std::string message = support::message_of<shape_error>([&] {
         attend.step(memory, random({2, 3}, 6), attend.start(memory));
