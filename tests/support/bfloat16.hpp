@@ -22,7 +22,7 @@ inline float rounded_to_bfloat16(float x)
 /// A number of an ideal computation, and how far the same computation in float may be from it: errors of operands, and
 /// of rounding each result a few times.
 struct bounded {
-    static constexpr double float_rounding = 16.0 / (1 << 24);
+    static constexpr double float_rounding = 4.0 / (1 << 24);
 
     double value = 0, error = 0;
 
