@@ -196,6 +196,45 @@ TEST_CASE("contexts and gradients are those of float but for rounding operands t
     }
 }
 
+TEST_CASE("every product rounds its operands: exactly, where weights and gradients of scores are not rounded")
+{
+    // All scores are 0, so that the weights are 1/64. Values `one`, which is rounded to 1 + 2^-7, and 0, and ∂c = 1,
+    // make ∂e = ±(1 + 2^-7) / 128.
+    constexpr float one = 1 + 1.0F / 256 + 1.0F / 4096;
+    constexpr std::size_t S = 40, T = 64;
+    const size z{S, T, 1, 1, 5, 1};
+    const auto rounded = [](float x) { return static_cast<double>(support::rounded_to_bfloat16(x)); };
+    const auto is_near = [](float is, double must) { return std::fabs(static_cast<double>(is) - must) <= 1e-6; };
+    const auto check = [&](bool zero_queries, bool whole) {
+        inputs x = numbers(z);
+        x.how.scale = 1;
+        (zero_queries ? x.q : x.k).fill(0);
+        for (std::size_t t = 0; whole && t < T; ++t) x.v(0, t, 0) = t % 2 == 0 ? one : 0;
+        if (whole) x.d_contexts.fill(1);
+        const auto is = results_of(in_bfloat16(), x);
+        double context = 0, d_value = 0;
+        for (std::size_t t = 0; t < T; ++t) context += rounded(x.v(0, t, 0)) / T;
+        for (std::size_t s = 0; s < S; ++s) d_value += rounded(x.d_contexts(0, s, 0)) / T;
+        CHECK(std::all_of(is.contexts.begin(), is.contexts.end(), [&](float c) { return is_near(c, context); }));
+        CHECK(std::all_of(is.v.begin(), is.v.end(), [&](float d) { return is_near(d, d_value); }));
+        if (!whole) return;
+        std::size_t wrong = 0;
+        const auto d_score = [&](std::size_t t) { return (t % 2 == 0 ? 1 : -1) * rounded(one) / 2 / T; };
+        for (std::size_t i = 0; i < z.d; ++i) {
+            double to_query = 0, to_key = 0;  // of any query; of any key, but for ∂e
+            for (std::size_t t = 0; t < T; ++t) to_query += d_score(t) * rounded(x.k(0, t, i));
+            for (std::size_t s = 0; s < S; ++s) to_key += rounded(x.q(0, s, i));
+            for (std::size_t s = 0; s < S; ++s) wrong += !is_near(is.q[s * z.d + i], to_query);
+            for (std::size_t t = 0; t < T; ++t) wrong += !is_near(is.k[t * z.d + i], d_score(t) * to_key);
+        }
+        CHECK(wrong == 0);
+    };
+    for (const bool zero_queries : {false, true}) {
+        check(zero_queries, false);
+        check(zero_queries, true);
+    }
+}
+
 TEST_CASE("a function of the score and a mask; other rules")
 {
     const size z{37, 110, 2, 1, 5, 6};
