@@ -97,6 +97,7 @@ TEST_CASE("numbers are rounded to the nearest, ties to even, with the instructio
             for (const std::size_t which : {0u, 1u}) {
                 const float row = rounded_to_bfloat16(x[i + which * one + lane]),
                             neighbor = rounded_to_bfloat16(x[i + 2 * lane + which]);
+                wrong += !same(simd::rounded_to_bfloat16(which == 0 ? a : b)[lane], row);
                 wrong += !same(of_pair(of_rows, lane, which), row) || !same(of_pair(portable, lane, which), row);
                 wrong += !same(of_pair(in_row, lane, which), neighbor) ||
                          !same(of_pair(portable_in_row, lane, which), neighbor);

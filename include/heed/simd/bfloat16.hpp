@@ -23,14 +23,15 @@ namespace heed::inline HEED_TARGET::simd {
 /// Two numbers in each lane, the first one in its lower half.
 using bfloat16_pairs = mask<float>;
 
-namespace detail {
-
-/// The bits of x, rounded: the upper half of each lane counts.
-HEED_SIMD_INLINE mask<float> rounded_to_bfloat16(vec<float> x)
+/// Each number rounded to bfloat16, as a float.
+HEED_SIMD_INLINE vec<float> rounded_to_bfloat16(vec<float> x)
 {
     const mask<float> bits = select(x == x, bits_of(x), mask<float>{} + 0x7fc00000);
-    return bits + 0x7fff + ((bits >> 16) & 1);
+    return bits_as(x, (bits + 0x7fff + ((bits >> 16) & 1)) & -0x10000);
 }
+
+namespace detail {
+
 HEED_SIMD_INLINE vec<float> first_of_pairs(bfloat16_pairs x) { return bits_as(vec<float>{}, x << 16); }
 HEED_SIMD_INLINE vec<float> second_of_pairs(bfloat16_pairs x) { return bits_as(vec<float>{}, x & -0x10000); }
 
@@ -38,7 +39,7 @@ HEED_SIMD_INLINE vec<float> second_of_pairs(bfloat16_pairs x) { return bits_as(v
 
 HEED_SIMD_INLINE bfloat16_pairs portable_pairs(vec<float> a, vec<float> b)
 {
-    return ((rounded_to_bfloat16(a) >> 16) & 0xffff) | (rounded_to_bfloat16(b) & -0x10000);
+    return ((bits_of(rounded_to_bfloat16(a)) >> 16) & 0xffff) | bits_of(rounded_to_bfloat16(b));
 }
 /// A product of two bfloat16 is exact in float, so the result is the same whether `fma` rounds once or twice.
 HEED_SIMD_INLINE vec<float> portable_dot_pairs(vec<float> sum, bfloat16_pairs a, bfloat16_pairs b)

@@ -19,7 +19,7 @@ using test::waves;
 
 namespace {
 
-using bfloat16 = tiles::detail::bfloat16_arithmetic;
+using tiles::detail::arithmetic_of_pairs, tiles::detail::arithmetic_of_rounded_floats;
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
 /// A sum of products of rounded numbers, and the sum of their magnitudes.
@@ -42,7 +42,8 @@ bool is_near(float is, const sum_of_products& must, std::size_t additions)
 
 }  // namespace
 
-TEST_CASE("products round their operands to bfloat16, and nothing else")
+TEST_CASE_TEMPLATE("products round their operands to bfloat16, and nothing else", Arithmetic, arithmetic_of_pairs,
+                   arithmetic_of_rounded_floats)
 {
     for (const std::size_t queries : {1u, 1000u}) {
         tiles::with_registers<float>(queries, [](auto registers) {
@@ -60,10 +61,10 @@ TEST_CASE("products round their operands to bfloat16, and nothing else")
                         x.resize(x.size() - 2);  // nothing is read behind the last row
                         const std::size_t across = in_rows ? length : 1, along = in_rows ? 1 : length;
                         std::vector<float> y(count * stride, 9), added(count * stride, 1);
-                        bfloat16::products<registers, false>(count, depth, x.data(), across, along, panel.data(),
-                                                             y.data(), stride);
-                        bfloat16::products<registers, true>(count, depth, x.data(), across, along, panel.data(),
-                                                            added.data(), stride);
+                        Arithmetic::template products<registers, false>(count, depth, x.data(), across, along,
+                                                                        panel.data(), y.data(), stride);
+                        Arithmetic::template products<registers, true>(count, depth, x.data(), across, along,
+                                                                       panel.data(), added.data(), stride);
                         std::size_t wrong = 0;
                         for (std::size_t r = 0; r < count; ++r) {
                             for (std::size_t q = 0; q < stride; ++q) {
@@ -88,7 +89,9 @@ TEST_CASE("products round their operands to bfloat16, and nothing else")
     }
 }
 
-TEST_CASE("products of lanes: the same; lanes without queries are not read, those that see no row are left out")
+TEST_CASE_TEMPLATE(
+    "products of lanes: the same; lanes without queries are not read, those that see no row are left out", Arithmetic,
+    arithmetic_of_pairs, arithmetic_of_rounded_floats)
 {
     tiles::with_registers<float>(1000, [](auto registers) {
         constexpr std::size_t all = tiles::lanes<float, registers>, one = simd::lanes<float>;
@@ -112,8 +115,8 @@ TEST_CASE("products of lanes: the same; lanes without queries are not read, thos
                     const tiles::rows<const float> x{of.data(), width};
                     std::vector<float> whole(count * width, 1), seen = whole;
                     const auto sum = [&](std::vector<float>& y, const tiles::visible_tile* rows) {
-                        bfloat16::products_of_lanes<registers>(true, count, queries, tile.data(), x,
-                                                               tiles::rows<float>{y.data(), width}, width, rows);
+                        Arithmetic::template products_of_lanes<registers>(
+                            true, count, queries, tile.data(), x, tiles::rows<float>{y.data(), width}, width, rows);
                     };
                     sum(whole, nullptr);
                     sum(seen, &visible);
@@ -136,7 +139,8 @@ TEST_CASE("products of lanes: the same; lanes without queries are not read, thos
     });
 }
 
-TEST_CASE("products of lanes: lanes that see no row of a group of rows may hold anything")
+TEST_CASE_TEMPLATE("products of lanes: lanes that see no row of a group of rows may hold anything", Arithmetic,
+                   arithmetic_of_pairs, arithmetic_of_rounded_floats)
 {
     // A group's lanes are not multiplied by rows that it does not see: the NaN of its tile does not get there.
     constexpr std::size_t registers = tiles::most_registers, all = tiles::lanes<float, registers>, width = 3;
@@ -151,13 +155,15 @@ TEST_CASE("products of lanes: lanes that see no row of a group of rows may hold 
         const std::vector<float> of(all * width, 1);
         for (std::size_t i = 0; i < tile.size(); ++i)
             if (i % all < lane_count) tile[i] = no_number;
-        bfloat16::products_of_lanes<registers>(true, 96, all, tile.data(), tiles::rows<const float>{of.data(), width},
-                                               tiles::rows<float>{y.data(), width}, width, &visible);
+        Arithmetic::template products_of_lanes<registers>(true, 96, all, tile.data(),
+                                                          tiles::rows<const float>{of.data(), width},
+                                                          tiles::rows<float>{y.data(), width}, width, &visible);
         CHECK(std::all_of(y.begin(), y.end(), [](float e) { return e == static_cast<float>(all - lane_count); }));
     }
 }
 
-TEST_CASE("products of lanes: unless all numbers are finite, a 0 in the tile adds nothing")
+TEST_CASE_TEMPLATE("products of lanes: unless all numbers are finite, a 0 in the tile adds nothing", Arithmetic,
+                   arithmetic_of_pairs, arithmetic_of_rounded_floats)
 {
     constexpr std::size_t registers = tiles::most_registers, all = tiles::lanes<float, registers>, width = 5;
     auto tile = waves<float>(3 * all, 4), of = waves<float>(all * width, 5);
@@ -165,8 +171,8 @@ TEST_CASE("products of lanes: unless all numbers are finite, a 0 in the tile add
     for (std::size_t j = 0; j < 3; ++j) tile[j * all] = 0;
     std::vector<float> y(3 * width, 0), must = y;
     const tiles::rows<const float> x{of.data(), width};
-    bfloat16::products_of_lanes<registers>(false, 3, all, tile.data(), x, tiles::rows<float>{y.data(), width}, width,
-                                           nullptr);
+    Arithmetic::template products_of_lanes<registers>(false, 3, all, tile.data(), x,
+                                                      tiles::rows<float>{y.data(), width}, width, nullptr);
     tiles::detail::products_of_lanes<registers>(false, 3, all, tile.data(), x, tiles::rows<float>{must.data(), width},
                                                 width);
     CHECK(y == must);

@@ -16,8 +16,9 @@
 
 /// The products of kernels/tiles/products.hpp with operands rounded to bfloat16 and sums in float.
 ///
-/// Operands are rounded when they come, to pairs of numbers that are neighbors along the sum; where a sum has an odd
-/// number of terms, the last pair has a 0.
+/// Both functions copy and round their operands when they are called. With the instructions of AVX512-BF16, they make
+/// pairs of numbers that are neighbors along the sum; where a sum has an odd number of terms, the last pair has a 0.
+/// Elsewhere they make floats and multiply these as floats, since taking pairs apart in a loop costs more.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
@@ -68,8 +69,8 @@ HEED_SIMD_INLINE void product_of_pairs(std::size_t depth, const std::int32_t* x,
     simd::unrolled<count>([&](auto r) { simd::unrolled<registers>([&](auto c) { f(r, c, sum[r][c]); }); });
 }
 
-/// The arithmetic of bfloat16, for float alone.
-struct bfloat16_arithmetic {
+/// The arithmetic of bfloat16 by pairs.
+struct arithmetic_of_pairs {
     /// As detail::products. The sum is added as one number.
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
@@ -153,6 +154,52 @@ struct bfloat16_arithmetic {
         for (; first < room; first += one) strip(std::integral_constant<std::size_t, 1>{}, first);
     }
 };
+
+/// Rounds `count` rows; those of `to` may have room behind them.
+inline void rounded_rows(std::size_t count, std::size_t width, rows<const float> from, rows<float> to)
+{
+    for (std::size_t r = 0; r < count; ++r)
+        simd::transform(
+            width, to[r], [](auto x) { return simd::rounded_to_bfloat16(x); }, from[r]);
+}
+
+/// The same arithmetic without pairs.
+struct arithmetic_of_rounded_floats {
+    template <std::size_t registers, bool add>
+    static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
+                         const float* panel, float* y, std::size_t stride)
+    {
+        scratch here;
+        const rows<float> of_panel{here.take<float>(depth * stride), stride};
+        rounded_rows(depth, lanes<float, registers>, {panel, stride}, of_panel);
+        // Rows of x are contiguous, or its columns are.
+        const bool in_rows = along == 1;
+        const std::size_t number = in_rows ? count : depth, length = in_rows ? depth : count;
+        const rows<float> of_x{here.take<float>(number * length), length};
+        rounded_rows(number, length, {x, in_rows ? across : along}, of_x);
+        detail::products<registers, add>(count, depth, of_x.data, in_rows ? length : 1, in_rows ? 1 : length,
+                                         of_panel.data, y, stride);
+    }
+    template <std::size_t registers>
+    static void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const float* tile,
+                                  rows<const float> x, rows<float> y, std::size_t width, const visible_tile* visible)
+    {
+        if (!finite) return detail::products_of_lanes<registers>(false, count, queries, tile, x, y, width, visible);
+        constexpr std::size_t all = lanes<float, registers>;
+        scratch here;
+        const rows<float> of_tile{here.take<float>(count * all), all}, of_x{here.take<float>(queries * width), width};
+        rounded_rows(count, queries, {tile, all}, of_tile);
+        rounded_rows(queries, width, {x[0], x.stride}, of_x);
+        detail::products_of_lanes<registers>(true, count, queries, of_tile.data, rows<const float>{of_x.data, width}, y,
+                                             width, visible);
+    }
+};
+
+#if defined(HEED_SIMD_BFLOAT16)
+using bfloat16_arithmetic = arithmetic_of_pairs;
+#else
+using bfloat16_arithmetic = arithmetic_of_rounded_floats;
+#endif
 
 }  // namespace detail
 
