@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -159,6 +160,16 @@ TEST_CASE("sums of products: exact where float is, else rounded at most as often
     CHECK(inexact == 0);
     CHECK(beyond == 0);
     CHECK(apart == 0);
+}
+
+TEST_CASE("the target's name says whether the compiler may use the instructions")
+{
+#if defined(__AVX512BF16__)
+    constexpr bool has_instructions = true;
+#else
+    constexpr bool has_instructions = false;
+#endif
+    CHECK((std::string_view(HEED_TARGET_NAME).find("_bf16") != std::string_view::npos) == has_instructions);
 }
 
 TEST_CASE("0 times infinity and NaN are NaN, as in float")

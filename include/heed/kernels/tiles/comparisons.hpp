@@ -34,6 +34,9 @@
 ///                                           where d is 0: if queries are not finite, `selects` is true
 ///     sums_finite()                         else back() has to be called again, to select
 ///     add_to(to)                            adds the sums over all keys to the queries' gradients
+///
+/// It may name an `arithmetic` of kernels/tiles/products.hpp, which also multiplies weights and values, and the number
+/// `most_blocks` of query blocks that a forward pass by softmax takes at once.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// e_j = scale · q · k_j, by an arithmetic of kernels/tiles/products.hpp.
@@ -125,6 +128,7 @@ struct inner_product_by {
         std::size_t block_ = 0;
     };
 };
+/// The same in the type of the numbers.
 struct inner_product : inner_product_by<detail::own_arithmetic> {};
 
 namespace detail {
