@@ -25,6 +25,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <heed/ops/tiles_in_bfloat16.hpp>
 
 #include "columns.hpp"
 #include "harness.hpp"
@@ -176,6 +177,22 @@ void peak_and_peer(const settings& with)
                 }
                 line(with, name, columns, z.operations(backward));
             }
+        }
+    }
+}
+
+/// Products with operands rounded to bfloat16 against those of floats.
+void in_bfloat16(const settings& with)
+{
+    for (const std::size_t width : {std::size_t{64}, std::size_t{128}}) {
+        for (const bool backward : {false, true}) {
+            const std::string name =
+                "bfloat16/2048/" + std::to_string(width) + (backward ? "/forward+backward" : "/forward");
+            if (!with.wants(name)) continue;
+            const size z{1, 8, 2048, width};
+            line(with, name,
+                 {tiles(with.threads, "float", z, backward, ops::attend_tiled_op<>{}),
+                  tiles(with.threads, "bfloat16", z, backward, ops::attend_tiled_in_bfloat16)});
         }
     }
 }
@@ -417,6 +434,7 @@ int main(int argc, char** argv)
     (void)peak(with.threads);  // starts the threads
     std::printf("peak: %.1f Gflop/s\n", peak(with.threads) / 1e9);
     peak_and_peer(with);
+    in_bfloat16(with);
     functions(with);
     normalizers(with);
     one_window(with);

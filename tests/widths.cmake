@@ -20,7 +20,7 @@ set(heed_width_kernels
     kernels/additive kernels/block_sums kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear kernels/layer_norm
     kernels/linear_attention kernels/optimizers kernels/per_dimension kernels/recurrent
     kernels/rows kernels/softmax kernels/sparse kernels/top_k_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_pack
-    simd/lookup simd/registers simd/dual_registers simd/simd simd/trig gemm/int8_panels gemm/panels gemm/weight_panels)
+    simd/bfloat16 simd/lookup simd/registers simd/dual_registers simd/simd simd/trig gemm/int8_panels gemm/panels gemm/weight_panels)
 
 # heed_width_tests(<name> <path>...): these tests for this width, as one unit if unit tests are compiled together.
 macro(heed_width_tests name)
@@ -100,7 +100,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   heed_width_tests(gemm_kernel gemm/gemm_kernel)  # without a BLAS
   set(optimized -O0)
   set(tiles simd/lookup_table kernels/tiles/normalizer_rules kernels/tiles/selection kernels/tiles/tiles kernels/tiles/products
-            kernels/tiles/transpose)
+            kernels/tiles/bfloat16_products kernels/tiles/transpose)
   # These tests have the most code. They use only lanes, which the tests above check at each width.
   if(HEED_TEST_EXHAUSTIVE OR width STREQUAL native)
     list(APPEND tiles ops/tiles kernels/tiles/comparisons)

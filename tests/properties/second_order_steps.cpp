@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <heed/ops/tiles_in_bfloat16.hpp>
 #include <support/curvature.hpp>
 
 #include <cstddef>
@@ -40,6 +41,7 @@ TEST_CASE("operations without a derivative, and why")
     static_assert(without_derivative(ops::argmax, "the place of the greatest score: constant, or it jumps"));
     static_assert(without_derivative(ops::sample, "a place that is drawn: constant, or it jumps"));
     static_assert(without_derivative(ops::first_stop, "the first place that stops: constant, or it jumps"));
+    static_assert(support::without_second_order(ops::attend_tiled_in_bfloat16, "it takes floats, and no dual numbers"));
 }
 
 TEST_CASE("weights")

@@ -3,7 +3,7 @@
 #
 # The second order of every operation is checked: each operation in the headers of the first argument, a folder, has a
 # CHECK_CURVATURE(ops::name, ...) in one of the files given after it, or is listed there as
-# without_derivative(ops::name, ...).
+# without_derivative(ops::name, ...) or without_second_order(ops::name, ...).
 set -euo pipefail
 
 headers=$1
@@ -33,7 +33,7 @@ missing()
     shift
     declared "$folder" | sort -u | comm -23 - <(
         cat "$@" | tr '\n' ' ' | tr -s ' ' |
-            grep -oE '(CHECK_CURVATURE|without_derivative)\([ (]*ops::[a-z_0-9]+' | sed 's/.*:://' | sort -u)
+            grep -oE '(CHECK_CURVATURE|without_derivative|without_second_order)\([ (]*ops::[a-z_0-9]+' | sed 's/.*:://' | sort -u)
 }
 
 directory=$(mktemp -d)

@@ -151,6 +151,12 @@ consteval bool without_derivative(const Operation&, const char*)
 {
     return !heed::ad::detail::goes_back<Operation>;
 }
+/// Has it a derivative, but no second one, on purpose?
+template <class Operation>
+consteval bool without_second_order(const Operation&, const char*)
+{
+    return heed::ad::detail::goes_back<Operation>;
+}
 
 }  // namespace support
 

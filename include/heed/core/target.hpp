@@ -46,6 +46,12 @@
 #define HEED_TARGET_INT8
 #endif
 
+#if defined(__AVX512BF16__)
+#define HEED_TARGET_BFLOAT16 _bf16
+#else
+#define HEED_TARGET_BFLOAT16
+#endif
+
 #if defined(HEED_SIMD_PORTABLE)
 #define HEED_TARGET_REGISTERS _portable
 #else
@@ -79,11 +85,12 @@
 #define HEED_TARGET_LIBRARY
 #endif
 
-#define HEED_JOIN_TARGET_NAMES(set, int8, registers, blas, math, library) set##int8##registers##blas##math##library
+#define HEED_JOIN_TARGET_NAMES(set, int8, bfloat16, registers, blas, math, library)                                    \
+    set##int8##bfloat16##registers##blas##math##library
 #define HEED_JOIN_TARGET(...) HEED_JOIN_TARGET_NAMES(__VA_ARGS__)
 #define HEED_TARGET                                                                                                    \
-    HEED_JOIN_TARGET(HEED_TARGET_SET, HEED_TARGET_INT8, HEED_TARGET_REGISTERS, HEED_TARGET_BLAS, HEED_TARGET_MATH,     \
-                     HEED_TARGET_LIBRARY)
+    HEED_JOIN_TARGET(HEED_TARGET_SET, HEED_TARGET_INT8, HEED_TARGET_BFLOAT16, HEED_TARGET_REGISTERS, HEED_TARGET_BLAS, \
+                     HEED_TARGET_MATH, HEED_TARGET_LIBRARY)
 
 // The same as a string literal.
 #define HEED_TEXT_OF(name) #name

@@ -64,6 +64,11 @@ template <changed_by_comparing Score>
 struct comparison_in_tiles<Score> {
     using type = typename changing_score<Score>::compares_in_tiles;
 };
+template <class Score>
+    requires(!changed_by_comparing<Score> && requires { typename comparing_score<Score>::in_tiles; })
+struct comparison_in_tiles<Score> {
+    using type = typename comparing_score<Score>::in_tiles;  // instead of that of the tag
+};
 
 /// Does its function look numbers up in a table?
 template <class Score>

@@ -123,9 +123,9 @@ public:
             clear_lanes_without_queries(visible.count);
             through_score_mod(visible);
             if (to_.values.data != nullptr)
-                products_of_lanes<registers>(!selects_, visible.count, block_.n, tile_.weights,
-                                             from_.d_contexts.from(block_.s), to_.values.from(visible.first),
-                                             of.value_width, &visible);
+                arithmetic::template products_of_lanes<registers>(
+                    !selects_, visible.count, block_.n, tile_.weights, from_.d_contexts.from(block_.s),
+                    to_.values.from(visible.first), of.value_width, &visible);
             compare_.back(visible, tile_.d_scores, to_, selects_);
         });
     }
@@ -146,6 +146,7 @@ public:
     }
 
 private:
+    using arithmetic = arithmetic_of<Compare>;
     static constexpr std::size_t width = lanes<T, registers>, tile_size = tiles::keys * width;
     static constexpr bool has_number = requires(const Rule& rule, simd::vec<T> w) { rule.bend(w); };
 
@@ -172,9 +173,9 @@ private:
         rest_ = rest;
         if (!some) return false;
         each_part<registers, T>(visible, [&](auto of_lanes, std::size_t lane, const range& rows) {
-            products<of_lanes, false>(rows.size(), of.value_width, of.values[visible.first + rows.begin],
-                                      of.values.stride, 1, d_panel_ + lane, tile_.d_scores + rows.begin * width + lane,
-                                      width);
+            arithmetic::template products<of_lanes, false>(
+                rows.size(), of.value_width, of.values[visible.first + rows.begin], of.values.stride, 1,
+                d_panel_ + lane, tile_.d_scores + rows.begin * width + lane, width);
         });
         fill_hidden(visible, T(0), tile_.d_scores);
         return true;

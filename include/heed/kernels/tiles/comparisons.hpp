@@ -34,11 +34,17 @@
 ///                                           where d is 0: if queries are not finite, `selects` is true
 ///     sums_finite()                         else back() has to be called again, to select
 ///     add_to(to)                            adds the sums over all keys to the queries' gradients
+///
+/// It may name an `arithmetic` of kernels/tiles/products.hpp, which also multiplies weights and values, and the number
+/// `most_blocks` of query blocks that a forward pass by softmax takes at once.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// e_j = scale · q · k_j
-struct inner_product {
+/// e_j = scale · q · k_j, by an arithmetic of kernels/tiles/products.hpp.
+template <class Arithmetic>
+struct inner_product_by {
     static constexpr bool has_factors = false, prepares = false;
+    static constexpr std::size_t most_blocks = 32;  // of queries, that a forward pass takes at once
+    using arithmetic = Arithmetic;
 
     template <std::size_t registers, class T>
     class block {
@@ -52,9 +58,9 @@ struct inner_product {
         void scores(const visible_tile& visible, T* tile) const
         {
             detail::each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
-                detail::products<some, false>(rows.size(), of_.width, of_.keys[visible.first + rows.begin],
-                                              of_.keys.stride, 1, panel_ + lane, tile + rows.begin * width + lane,
-                                              width);
+                Arithmetic::template products<some, false>(rows.size(), of_.width, of_.keys[visible.first + rows.begin],
+                                                           of_.keys.stride, 1, panel_ + lane,
+                                                           tile + rows.begin * width + lane, width);
             });
         }
 
@@ -69,16 +75,17 @@ struct inner_product {
         {
             const std::size_t first = visible.first;
             if (to.keys.data != nullptr)
-                detail::products_of_lanes<registers>(!selects, visible.count, n_, d, queries(), to.keys.from(first),
-                                                     of_.width, &visible);
+                Arithmetic::template products_of_lanes<registers>(!selects, visible.count, n_, d, queries(),
+                                                                  to.keys.from(first), of_.width, &visible);
             if (to.queries.data == nullptr) return;
             if (selects)
                 return detail::selected_products<registers>(of_.width, visible.count, of_.keys.from(first), d,
                                                             d_queries_);
             if (before_ != nullptr && first / keys_of_sum != block_) end_block(first / keys_of_sum);
             detail::each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
-                detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
-                                             d + rows.begin * width + lane, d_queries_ + lane, width);
+                Arithmetic::template products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1,
+                                                          of_.keys.stride, d + rows.begin * width + lane,
+                                                          d_queries_ + lane, width);
             });
         }
         /// A key may be infinite or NaN that no query sees.
@@ -121,6 +128,8 @@ struct inner_product {
         std::size_t block_ = 0;
     };
 };
+/// The same in the type of the numbers.
+struct inner_product : inner_product_by<detail::own_arithmetic> {};
 
 namespace detail {
 

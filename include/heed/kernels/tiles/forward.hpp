@@ -38,7 +38,7 @@ namespace detail {
 /// locals of the caller, so that they stay in registers.
 ///
 /// Many keys are summed in blocks of keys_of_sum (kernels/block_sums.hpp); few keys are one block.
-template <std::size_t registers, class T, class Rule>
+template <std::size_t registers, class T, class Rule, class Arithmetic>
 class context_sums {
 public:
     using row = tiles::row<T, registers>;
@@ -79,8 +79,9 @@ public:
     void add(const visible_tile& visible, const T* weights)
     {
         each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
-            products<some, true>(of_.value_width, rows.size(), of_.values[visible.first + rows.begin], 1,
-                                 of_.values.stride, weights + rows.begin * width + lane, values_ + lane, width);
+            Arithmetic::template products<some, true>(of_.value_width, rows.size(),
+                                                      of_.values[visible.first + rows.begin], 1, of_.values.stride,
+                                                      weights + rows.begin * width + lane, values_ + lane, width);
         });
     }
 
@@ -351,7 +352,7 @@ private:
     scratch here_;
     block_visibility<registers, T> visibility_;
     typename Compare::template block<registers, T> compare_;
-    context_sums<registers, T, Rule> sums_;
+    context_sums<registers, T, Rule, arithmetic_of<Compare>> sums_;
     T *tile_, *z_;       // scores, then weights, [keys][lanes]; the rule's numbers [numbers][lanes]
     T* kept_ = nullptr;  // the scores of all keys that a query may see, if they are kept
     // Online softmax: the greatest score so far, and the sum of the weights.
@@ -400,7 +401,10 @@ private:
 
 /// Blocks of queries that `forward` takes at most.
 template <class Compare, class Rule>
-inline constexpr std::size_t most_blocks = std::is_same_v<Compare, inner_product>&& Rule::online ? 32 : 1;
+inline constexpr std::size_t most_blocks = 1;
+template <class Compare, class Rule>
+    requires(Rule::online&& Compare::most_blocks > 1)
+inline constexpr std::size_t most_blocks<Compare, Rule> = Compare::most_blocks;
 
 /// Online softmax of several blocks of queries, tile by tile: the blocks read a tile of keys in turn.
 template <std::size_t registers, class Compare, class T, class Rule>

@@ -117,6 +117,37 @@ void products_of_lanes(bool finite, std::size_t count, std::size_t queries, cons
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
+/// The products of tiles in the type of their numbers. A comparison may name another arithmetic with the same two
+/// functions.
+struct own_arithmetic {
+    template <std::size_t registers, bool add, class T>
+    HEED_SIMD_INLINE static void products(std::size_t count, std::size_t depth, const T* x, std::size_t across,
+                                          std::size_t along, const T* panel, T* y, std::size_t stride)
+    {
+        detail::products<registers, add>(count, depth, x, across, along, panel, y, stride);
+    }
+    template <std::size_t registers, class T>
+    HEED_SIMD_INLINE static void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile,
+                                                   rows<const T> x, rows<T> y, std::size_t width,
+                                                   const visible_tile* visible)
+    {
+        detail::products_of_lanes<registers>(finite, count, queries, tile, x, y, width, visible);
+    }
+};
+
+/// The arithmetic of a comparison's products, and of the products of weights and values.
+template <class Compare>
+struct arithmetic_named_by {
+    using type = own_arithmetic;
+};
+template <class Compare>
+    requires requires { typename Compare::arithmetic; }
+struct arithmetic_named_by<Compare> {
+    using type = typename Compare::arithmetic;
+};
+template <class Compare>
+using arithmetic_of = typename arithmetic_named_by<Compare>::type;
+
 /// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void selected_products(std::size_t width, std::size_t count, rows<const T> x, const T* tile, T* y)
