@@ -15,6 +15,7 @@ from pathlib import Path
 import course
 import hooks
 import live
+import messages
 import names
 import pages
 import reference
@@ -46,6 +47,7 @@ def main() -> None:
         pages.write(site, path, after=children(site, path))
     reference.write(site, public, root / "include")
     hooks.write(site)
+    pages.put(site, "reference/messages", messages.page(site.root))
     for path in sorted((root / "docs/site/own").glob("*.md")):
         pages.put(site, f"own/{path.stem}", own_page(site, path))
     pages.put(site, "index", start_page(site))

@@ -27,6 +27,19 @@ def messages(root: Path):
                     yield path.relative_to(root), text.count("\n", 0, call.start()) + 1, message
 
 
+def page(root: Path) -> str:
+    """The list as Markdown, a section for each folder."""
+    lines, last = ["# Error messages", "",
+                   "Every message of an exception, a compile-time check and the tools, generated from the sources; … is a value.", ""], None
+    for path, line, message in messages(root):
+        folder = str(path.parent)
+        if folder != last:
+            lines += ["", f"## {folder}", ""]
+            last = folder
+        lines.append(f"- `{message.replace('`', chr(39))}` ({path.name}, {line})")
+    return "\n".join(lines) + "\n"
+
+
 def of_call(text: str, call) -> str:
     """The strings of a call, adjacent ones joined, … where there is anything else between two of them."""
     if text.startswith("#", call.start()):
