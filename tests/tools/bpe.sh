@@ -96,7 +96,7 @@ sentences 60 3 few
 learns() { train --model "$1.safetensors" --epochs 8 --learning-rate 0.015 "${@:2}" || fail "training $*"; }
 learns joint --bpe 4
 grep -q '^byte-pair encoding: 4 merges for both languages' log || fail "not joint"
-grep -q 'pieces of words' log || fail "it does not say that its tokens are pieces"
+grep -q 'are subwords' log || fail "it does not say that its tokens are pieces"
 [[ $(metadata bpe.source joint.safetensors) == '#version: 0.2\n'* ]] || fail "no codes in the model"
 [[ $(metadata bpe.source joint.safetensors) == "$(metadata bpe.target joint.safetensors)" ]] || fail "not the same codes"
 mkdir elsewhere
@@ -112,7 +112,7 @@ bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
 # Perplexity per piece and per word: the same log p divided among fewer, the ends of sentences included.
 metadata bpe.target joint.safetensors | sed 's/\\n/\n/g' >its.codes
 bpe apply --codes its.codes --input valid.b --output its.pieces || fail "splitting with the model's codes"
-sed -n 's/^perplexity = \([0-9.]*\) (a piece), \([0-9.]*\) (a word)$/\1 \2/p' scores |
+sed -n 's/^perplexity = \([0-9.]*\) per subword, \([0-9.]*\) per word$/\1 \2/p' scores |
     awk -v pieces="$(($(wc -w <its.pieces) + 40))" -v words="$(($(wc -w <valid.b) + 40))" '
         { d = log($1) * pieces - log($2) * words } END { exit NR != 1 || pieces == words || d < -0.05 || d > 0.05 }' ||
     fail "no perplexities of pieces and words: $(cat scores)"
@@ -125,7 +125,7 @@ grep -q 'translate dictionary --model joint.safetensors' log || fail "it does no
 "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary pieces.dictionary >output 2>log ||
     fail "a dictionary of pieces"
 refused 'words: is a dictionary of words' train --model never.safetensors --bpe 4 --candidates 5:2 --dictionary words
-grep -q 'leave out --dictionary' log || fail "it does not say what would be right"
+grep -q 'omit --dictionary' log || fail "it does not say what would be right"
 
 # BLEU during training is over words: the last epoch's is equal to that of `score`.
 train --model one.safetensors --epochs 1 --learning-rate 0.02 --bpe 4 || fail "one epoch"

@@ -107,14 +107,14 @@ refused 'model.safetensors: would overwrite' "${run[@]}" --input valid.a --align
 refused 'valid.a: would overwrite' "${run[@]}" --input valid.a --alignments valid.a
 [[ $(cksum <train.a) == "$text" ]] || fail "the text is another"
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
-refused 'no alignment to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
+refused 'no alignments to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
 refused '--min-count 1000 leaves no word' train --min-count 1000
 
 # A run that diverges ends, never becomes the best, and leaves the best model as it is. In one batch, in an epoch, in a
 # validation.
 for rate in 1e30 1e9; do
     refused 'lower --learning-rate' train --model diverged.safetensors --learning-rate $rate --epochs 3
-    grep -q ' in epoch 1, after update [0-9]*: training has diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
+    grep -q ' in epoch 1, after update [0-9]*: training diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
         fail "it does not say what happened"
     grep -q '^epoch' log && fail "an epoch of a run that diverged"
     if compgen -G 'diverged*' >/dev/null; then fail "the model of a run that diverged"; fi
@@ -125,7 +125,7 @@ train --model diverged.safetensors --epochs 1 --learning-rate 0.02 || fail "one 
 cp diverged.safetensors best
 cp diverged.safetensors.checkpoint good
 edited '"training.rate":"0.02' '"training.rate":"1e9","x":"' good >diverged.safetensors.checkpoint
-refused 'diverged.safetensors stays that of epoch 1, the best' train --model diverged.safetensors --epochs 3 --resume \
+refused 'diverged.safetensors is still that of epoch 1, the best' train --model diverged.safetensors --epochs 3 --resume \
     --learning-rate 0.02 --log diverged.csv
 cmp diverged.safetensors best || fail "the model of a run that diverged"
 (($(wc -l <diverged.csv) == 1)) || fail "a row of a run that diverged"
@@ -162,10 +162,10 @@ misused '; did you mean --pictures?$' run --picture 3 --pictures 3 --model model
 misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
 misused '--batch' run --model model.safetensors --batch 0
-misused '^translate: a subcommand is missing; there are train, run, score' --threads 1
-misused '^translate: bogus is not a subcommand; there are train, run, score' bogus
-misused '^translate: bogus is not a subcommand; there are learn, apply, undo' bpe bogus
-misused '^translate: --bogus is not known here; options follow their subcommand' --bogus
+misused '^translate: missing subcommand; choose from train, run, score' --threads 1
+misused '^translate: bogus is not a subcommand; choose from train, run, score' bogus
+misused '^translate: bogus is not a subcommand; choose from learn, apply, undo' bpe bogus
+misused '^translate: --bogus is not an option of the program; options follow their subcommand' --bogus
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
 no_temporaries
 chmod 600 locked

@@ -51,7 +51,7 @@ rm .model.safetensors.lock
 # A finished run is not overwritten either; nor is a checkpoint under the name of a model.
 before=$(files)
 refused 'a finished run ended here' train
-refused 'model.safetensors.checkpoint: is the name of a checkpoint; give --model that of the model, model.safetensors' \
+refused 'model.safetensors.checkpoint: is the name of a checkpoint; pass --model the name of the model, model.safetensors' \
     train --model model.safetensors.checkpoint
 [[ $(files) == "$before" ]] || fail "refused, but the files changed"
 
@@ -67,7 +67,7 @@ process=$!
 status=0
 wait $process || status=$?
 ((status == 1)) || fail "it ended with $status"
-grep -q '^translate: late/model.safetensors.checkpoint: was not there when this run began; it is not written over' log ||
+grep -q '^translate: late/model.safetensors.checkpoint: did not exist when this run began and is not overwritten' log ||
     fail "it does not say why it ended"
 cmp model.safetensors.checkpoint late/model.safetensors.checkpoint || fail "the checkpoint was written over"
 cmp model.safetensors late/model.safetensors || fail "the model beside the checkpoint was written over"

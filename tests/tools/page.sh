@@ -160,7 +160,7 @@ echo "$header" >bad
 refused 'bad: has no epoch yet' "${curves[@]}" bad
 contradicts '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
 refused 'log.csv: would overwrite' "$translate" curves log.csv --output log.csv
-for wrong in much:'is not a number' 1e999:'is beyond what a double holds' 1e-400:'is beyond what a double holds'; do
+for wrong in much:'is not a number' 1e999:'is out of the range of a double' 1e-400:'is out of the range of a double'; do
     printf '%s\n1,10,0.5,2,0.001,1.5,20.5,\n2,20,1,1,0.001,%s,30,\n' "$header" "${wrong%:*}" >bad
     refused "bad:3: validation_loss: \"${wrong%:*}\" ${wrong#*:}" "${curves[@]}" bad
 done

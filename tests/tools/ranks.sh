@@ -20,7 +20,7 @@ if ! ldd "$translate" | grep -q libmpi; then
     status=0
     mpirun -n 2 "$translate" score --model x --source x --target x 2>log || status=$?
     ((status)) || fail "two processes without MPI"
-    (($(grep -c '^translate: was started as 2 processes, but is built without MPI' log) == 1)) || fail "no refusal, or two"
+    (($(grep -c '^translate: started as 2 processes, but built without MPI' log) == 1)) || fail "no refusal, or two"
     echo 'translate is built without MPI: the rest is skipped'
     exit 77
 fi
@@ -156,7 +156,7 @@ for victim in 0 2; do
     kill -KILL "${processes[victim]}"
     ended 10
     ((status)) || fail "a killed process, and all is well?"
-    grep -q -- '--resume goes on from model.safetensors.checkpoint' log || fail "it does not say how to go on"
+    grep -q -- '--resume continues from model.safetensors.checkpoint' log || fail "it does not say how to go on"
     goes_on $victim
 done
 
@@ -166,7 +166,7 @@ kill -INT $launcher
 ended 10
 ((status)) || fail "interrupted, with status 0"
 # On a busy machine the launcher kills before a step has ended.
-grep -q -- '^stopped in epoch .*--resume\|--resume goes on' log || fail "it does not say how to go on"
+grep -q -- '^stopped in epoch .*--resume\|--resume continues' log || fail "it does not say how to go on"
 goes_on 3
 
 # Translations, alignments, pages and scores are those of one process, byte for byte.
@@ -217,12 +217,12 @@ refused_by_all()
     (($(grep -c "$1" log) == 1)) || fail "not said once: $1"
 }
 fresh
-refused_by_all '^translate: model.safetensors.checkpoint: no such file, so nothing to resume' "${training[@]}" --resume
+refused_by_all '^translate: model.safetensors.checkpoint: no such file to resume from' "${training[@]}" --resume
 refused_by_all '^translate: missing: ' "$translate" score --model one --source missing --target valid.b
-refused_by_all '^translate: `translate page` is the work of one process; start it without mpirun' \
+refused_by_all '^translate: `translate page` runs in one process; start it without mpirun' \
     "$translate" page --model one --source valid.a --reference valid.b --output page.html
 refused_by_all 'no-such-option' "$translate" run --model one --no-such-option
-refused_by_all '^evaluate: is the work of one process; start it without mpirun' \
+refused_by_all '^evaluate: runs in one process; start it without mpirun' \
     "$evaluate" bleu --reference valid.b valid.b
 [[ ! -s output ]] || fail "evaluate does not only refuse"
 no_temporaries

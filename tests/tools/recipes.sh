@@ -130,14 +130,14 @@ wrong 'hiden = 8' 'has no option --hiden'
 wrong 'hidden = eight' '--hidden: '
 wrong 'optimizer = vax' '--optimizer: '
 wrong 'hidden =' ''
-wrong 'cell = gru' '--cell again; line 1 has it, too'
+wrong 'cell = gru' '--cell is already set in line 1'
 wrong '[model]' '"[model]" is not an option'
 wrong 'model.hidden = 8' 'is not an option'
 wrong 'recipe = other' 'has no option --recipe'
 refused 'nowhere/recipe: cannot be opened' train --recipe nowhere/recipe
 
 # Recipes that come with the program have names, but a file comes first; the program finds them wherever it is called.
-refused 'nowhere: no such file, and no recipe that comes with this program; there is bahdanau2015, luong2015, ' \
+refused 'nowhere: no such file, and not a recipe of this program; choose from bahdanau2015, luong2015, ' \
     train --recipe nowhere
 for name in luong2015 luong2015.ini; do
     train --recipe $name --layers 1 --epochs 1 || fail "--recipe $name"
@@ -155,7 +155,7 @@ for recipe in "$recipes"/*; do
 done
 
 # What does not go together.
-contradicts '--adam-betas: is for --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
+contradicts '--adam-betas: applies to --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
 misused 'excludes' "${training[@]:1}" --warm-up 3 --halve-from 3
 misused 'give two numbers' "${training[@]:1}" --adam-betas 0.9:1
 misused 'there is no system "vax"; there is ' "${training[@]:1}" --system vax

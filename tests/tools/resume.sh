@@ -159,5 +159,5 @@ mv valid.old valid.a
 train "${how[@]}" --resume --threads 2 || fail "resuming with more threads"
 grep -q '^note: started with --threads 1, resumed with 2' log || fail "no word about the number of threads"
 rm model.safetensors
-refused 'best model so far is gone' train "${how[@]}" --resume
+refused 'best model so far is missing' train "${how[@]}" --resume
 no_temporaries

@@ -37,13 +37,13 @@ rm model.safetensors.checkpoint
 # Its file is used again, also by another seed, and gives the same; elsewhere with --cache.
 before=$(stat -c '%i %y' model.safetensors.corpus)
 train "${sharded[@]}" || fail "again"
-grep -q '^model.safetensors.corpus: 300 sentence pairs in 4 shards, as they were read before' log || fail "it is read again"
+grep -q '^model.safetensors.corpus: 300 sentence pairs in 4 shards, from the cache' log || fail "it is read again"
 [[ $(stat -c '%i %y' model.safetensors.corpus) == "$before" ]] || fail "it was written again"
 cmp model.safetensors sharded.safetensors || fail "used again, the shards give another model"
 rm model.safetensors model.safetensors.checkpoint
 mv model.safetensors.corpus kept.corpus
 train "${sharded[@]}" --cache kept.corpus --seed 4 || fail "another seed"
-grep -q '^kept.corpus: .*as they were read before' log || fail "another seed makes other shards"
+grep -q '^kept.corpus: .*from the cache' log || fail "another seed makes other shards"
 cmp -s model.safetensors sharded.safetensors && fail "another seed has the same order"
 [[ -e model.safetensors.corpus ]] && fail "--cache is ignored"
 rm model.safetensors*
@@ -85,9 +85,9 @@ for pause in 0.3 0.5 0.7; do
 done
 # With another --shard, an unfinished run is refused.
 if [[ $resume ]]; then
-    refused 'on a text in 4 shards, and now it is in 2; give the same files and the same --shard' \
+    refused 'on a text in 4 shards, now 2; pass the same files and the same --shard' \
         train "${how[@]}" --shard 160 --resume
-    refused 'on a text in 4 shards, and now it is in 1; give' train "${how[@]}" --resume
+    refused 'on a text in 4 shards, now 1; pass' train "${how[@]}" --resume
 fi
 # shellcheck disable=SC2086
 train "${sharded[@]}" --cache kept.corpus $resume || fail "resuming"
@@ -118,17 +118,17 @@ remade()
 {
     rm -f model.safetensors model.safetensors.checkpoint
     train "${sharded[@]}" --epochs 1 --cache stale.corpus "${@:2}" || fail "$1"
-    grep -q "^note: stale.corpus.*$1.*made anew" log || fail "no word of '$1'"
-    grep -q '^stale.corpus: [0-9]* sentence pairs in . shards, read in' log || fail "not made anew: $1"
+    grep -q "^note: stale.corpus.*$1.*rebuilt" log || fail "no word of '$1'"
+    grep -q '^stale.corpus: [0-9]* sentence pairs in . shards, read in' log || fail "not rebuilt: $1"
 }
 # Of another text: of the same size, of another, and by other options.
 cp kept.corpus stale.corpus
 cp train.b train.old
 sed '7s/eins/zwei/' train.old >train.b
-remade 'of another text'
+remade 'for another text'
 cmp -s stale.corpus kept.corpus && fail "another text has the same shards"
 mv train.old train.b
-remade 'of another text'
+remade 'for another text'
 remade 'other options' --max-length 3
 remade 'other options' --bpe 5
 remade 'other options'
@@ -150,7 +150,7 @@ rm -f model.safetensors model.safetensors.checkpoint
 refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it, and it is made anew' train "${sharded[@]}" --cache stale.corpus
 # What is not such a file is left alone, and so is the text.
 echo 'dear diary' >stale.corpus
-refused 'stale.corpus: not what this program writes there' train "${sharded[@]}" --cache stale.corpus
+refused 'stale.corpus: not a file of this program' train "${sharded[@]}" --cache stale.corpus
 [[ $(cat stale.corpus) == 'dear diary' ]] || fail "another's file was written over"
 refused 'train.a: would overwrite an input' train "${sharded[@]}" --cache train.a
 
@@ -169,5 +169,5 @@ grep -q '^translate: stale.corpus: cannot write: ' log || fail "a full disk: it 
 # Text from a pipe is read once, too, and its file is not used again.
 train "${sharded[@]}" --epochs 1 --source <(cat train.a) --cache stale.corpus || fail "from a pipe"
 cmp <(tail -c +4097 stale.corpus) <(tail -c +4097 kept.corpus) || fail "from a pipe, the shards are others"
-remade 'of another text' --source <(cat train.a)
+remade 'for another text' --source <(cat train.a)
 no_temporaries

@@ -81,7 +81,7 @@ cmp lines offline || fail "docs/how_to/service.md translates lines in another wa
 
 serve --help >help
 awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
-contradicts '--beam 100 is more than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
+contradicts '--beam 100 is greater than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
 refused 'nowhere: cannot be opened' "$translate" serve --model nowhere --port 0
 misused '--queue' serve --model model.safetensors --queue 0
 misused '--port' serve --model model.safetensors --port 65536
@@ -145,12 +145,12 @@ translates 400 '\"bean\" is not known' '{"text": "one", "bean": 2}'
 translates 400 'beam must be a whole number from 1 to 64, not 1000000000' '{"text": "one", "beam": 1000000000}'
 for beam in 0 -1 1.5 1e9 '"2"' null '[1]' '{"a": {"b": 1}}' 99999999999999999999; do translates 400 'beam must be a whole number' "{\"text\": \"one\", \"beam\": $beam}"; done
 for penalty in -1 11 1e999 '"x"'; do translates 400 '' "{\"text\": \"one\", \"length_penalty\": $penalty}"; done
-translates 400 '3 alternatives of a beam of 2' '{"text": "one", "beam": 2, "alternatives": 3}'
+translates 400 '3 alternatives with a beam of 2' '{"text": "one", "beam": 2, "alternatives": 3}'
 translates 400 'alignment must be true or false' '{"text": "one", "alignment": 1}'
 translates 413 'text has 30 tokens; at most 20' "{\"text\": \"$long\"}"
 translates 413 'text 1 has 1000 bytes; at most 640' "{\"text\": [\"one\", \"$(printf 'x%.0s' {1..1000})\"]}"
 translates 413 '51 texts in one request; at most 50' "{\"text\": [$(printf '"one",%.0s' {1..50})\"one\"]}"
-translates 413 'a body of 6015 bytes; at most 5000' "{\"text\": \"$(printf 'x%.0s' {1..6003})\"}"
+translates 413 'the body has 6015 bytes; at most 5000' "{\"text\": \"$(printf 'x%.0s' {1..6003})\"}"
 answers 405 'Allow: POST' GET /translate ''
 answers 405 'only GET, HEAD is allowed' POST /metrics ''
 answers 403 '--allow-origin' OPTIONS /translate '' 'Origin: http://example.com'
@@ -159,10 +159,10 @@ answers 403 '--allow-origin' POST /translate '{"text": "one"}' 'Origin: http://e
 answers 200 '"text":' POST /translate '{"text": "one"}' 'Origin: http://localhost'
 [[ $(raw 'GET /health HTTP/1.1\r\nHost: example.com\r\n\r\nGET /health HTTP/1.0\r\n\r\n' | head -n 1) == 'HTTP/1.1 403 '* ]] || fail "a request to another host"
 [[ $(raw 'POST /translate HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | head -n 1) == 'HTTP/1.1 415 '* ]] || fail "what is no JSON"
-answers 404 '/nothing: there are POST /translate' GET /nothing ''
+answers 404 '/nothing: not found; choose from POST /translate' GET /nothing ''
 answers 411 'Content-Length' POST /translate '' 'Transfer-Encoding: chunked'
 answers 415 'Content-Encoding' POST /translate '{}' 'Content-Encoding: gzip'
-answers 400 'Content-Length is not one number' POST /translate '{}' 'Content-Length: 1'
+answers 400 'Content-Length is not a single number' POST /translate '{}' 'Content-Length: 1'
 answers 400 'Name: value' GET /health '' 'X y: z'
 answers 200 '"status":"ok"' GET /health ''
 answers 200 "default-src 'none'" GET / ''

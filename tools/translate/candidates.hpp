@@ -143,7 +143,7 @@ struct candidate_words {
             }
         }
         if (!good || next != words.size())
-            throw heed::error("the file is inconsistent: \"candidates.counts\" and \"candidates.words\" are not "
+            throw heed::error("the file contradicts itself: \"candidates.counts\" and \"candidates.words\" are not "
                               "translations of its source words");
         if (from == origin::given && stored != translations)
             throw heed::error("this run was started with another --dictionary; pass the same file to resume");

@@ -83,7 +83,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                 return load_checkpoint(archive, model, text, training.shards(), over.size(), only, kept_means);
             });
             if (at.shard >= training.shards())
-                throw heed::error(checkpoint + ": the file is inconsistent: training.shard is " +
+                throw heed::error(checkpoint + ": the file contradicts itself: training.shard is " +
                                   std::to_string(at.shard) + " of " + std::to_string(training.shards()));
             if (at.best_epoch > 0 && !std::filesystem::exists(path))
                 throw heed::error(path.string() + ": the best model so far is missing; restore it, or start over");
