@@ -9,8 +9,9 @@
 
 namespace heed::translator {
 
-/// A matrix that a model must have if its options are true: the sizes in a file are checked before a model of these
-/// sizes is made, so that an error names a tensor. What no claim covers is limited by the count of the file's numbers.
+/// A matrix whose size follows from the options of a model. The sizes in a file are checked before a model of these
+/// sizes is constructed, so that an error names a tensor. All other tensors are limited by the count of numbers in the
+/// file.
 struct expected_tensor {
     std::string tensor;
     std::size_t rows, columns;
