@@ -17,7 +17,7 @@ struct expected_tensor {
     std::size_t rows, columns;
 };
 
-/// a · b, or the largest number if that is less: a size of no tensor.
+/// a · b, or the largest number on overflow, a size that no tensor has.
 constexpr std::size_t times(std::size_t a, std::size_t b)
 {
     constexpr std::size_t most = std::numeric_limits<std::size_t>::max();

@@ -47,7 +47,7 @@ if grep -q 'note: 1 of' log; then fail "tokens are taken for raw text by run"; f
 
 # A program without SentencePiece and ICU says so.
 if ! train --raw --epochs 1 --model probe.safetensors; then
-    grep -q 'raw text needs SentencePiece and ICU, and this program was built without them; install them' log ||
+    grep -q 'raw text requires SentencePiece and ICU, but this program was built without them; install them' log ||
         fail "no reason why --raw fails"
     echo "this program reads no raw text"
     exit 0

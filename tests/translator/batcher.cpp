@@ -271,7 +271,7 @@ TEST_CASE("A line that throws fails its own request alone")
     CHECK(before->get() == strings{"a/0"});
     CHECK(after->get() == strings{"d/0"});
     CHECK_THROWS_WITH_AS(bad->get(), "bad line", std::runtime_error);
-    CHECK_THROWS_WITH_AS(now.ask("fewer", 1)->get(), "batcher: the work gave 0 results for 1 lines", heed::error);
+    CHECK_THROWS_WITH_AS(now.ask("fewer", 1)->get(), "batcher: the work returned 0 results for 1 lines", heed::error);
     CHECK_THROWS_WITH_AS(now.ask("bad", 1)->get(), "bad line", std::runtime_error);
     CHECK(now.ask("e", 1)->get() == strings{"e/0"});
     now.at.stop();
@@ -432,7 +432,7 @@ TEST_CASE("In a child of fork() there is no batcher, but its end")
                 what();
                 ++wrong;
             } catch (const heed::translator::stopping& why) {
-                wrong += std::string(why.what()).find("make another one") == std::string::npos;
+                wrong += std::string(why.what()).find("construct another batcher") == std::string::npos;
             }
         };
         stops([&] { now.ask("third", 1); });

@@ -38,9 +38,9 @@ TEST_CASE("an option that a system has no use for is refused, and the systems th
     CHECK(!misplaced("cell", all[0], all));
     CHECK(!misplaced("heads", all[2], all));
     CHECK(misplaced("heads", all[0], all) ==
-          "--heads: --system one has no use for it; leave it out, or give --system three");
+          "--heads: --system one does not support it; omit it, or use --system three");
     CHECK(misplaced("cell", all[2], all) ==
-          "--cell: --system three has no use for it; leave it out, or give --system one or two");
+          "--cell: --system three does not support it; omit it, or use --system one or two");
 }
 
 TEST_CASE("a value that a system does not take is refused")
