@@ -94,7 +94,7 @@ public:
         std::set<std::string_view> seen;
         for (const piece& each : list_) {
             const auto refuse = [&](const char* why) {
-                throw error("pieces of words: \"" + printable(each.text) + "\" " + why);
+                throw error("subwords: \"" + printable(each.text) + "\" " + why);
             };
             if (each.text.empty()) refuse("is empty");
             if (each.text.size() > 4096) refuse("is too long");
