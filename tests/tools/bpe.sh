@@ -64,12 +64,12 @@ refused 'standard input:2:4: byte 0xe9' bpe undo <latin
 refused 'missing: cannot be opened' bpe learn --input missing --codes never
 refused 'missing: cannot be opened' bpe apply --codes missing
 refused 'is a directory' bpe learn --input . --codes never
-refused 'no word to learn from' bpe learn --codes never </dev/null
+refused 'no words to learn from' bpe learn --codes never </dev/null
 refused 'text:1: not a code file' bpe apply --codes text
 printf '#version: 0.2\na b\nabc\n' >bad
 refused 'bad:3: 1 symbol; each line must be two' bpe apply --codes bad
 sed '1s/0.2/0.1/' joint >bad
-refused 'bad:1: codes of version "0.1"' bpe apply --codes bad
+refused 'bad:1: codes have version "0.1"' bpe apply --codes bad
 [[ ! -e never ]] || fail "refused, but written"
 before=$(cksum <text)
 refused 'text: would overwrite an input' bpe learn --input text --codes text
@@ -167,7 +167,7 @@ lies()
     refused "$4" "$translate" run --model bad --input valid.a
     [[ $(tail -n 1 messages) == 'translate: bad: '* ]] || fail "the message does not begin with the file"
 }
-lies '"bpe.source":"#version: 0.2' '"bpe.source":"#version: 0.3' joint.safetensors 'bpe.source:1: codes of version "0.3"'
+lies '"bpe.source":"#version: 0.2' '"bpe.source":"#version: 0.3' joint.safetensors 'bpe.source:1: codes have version "0.3"'
 lies '"bpe.target":"#version: 0.2\n' '"bpe.target":"#version: 0.2\nx\n' joint.safetensors 'bpe.target:2: 1 symbol'
 lies '"bpe.target"' '"bpe.tarket"' joint.safetensors 'no bpe.target'
 lies '"bpe.source"' '"bpe.sourke"' joint.safetensors 'no bpe.source'

@@ -25,13 +25,13 @@ chmod 000 locked
 for side in source target valid-source valid-target; do
     refused 'empty: is empty' train --$side empty
     refused 'invalid:2:5: byte 0xff is not valid UTF-8' train --$side invalid
-    refused 'gap:2: a sentence with no token' train --$side gap
+    refused 'gap:2: a sentence has no token' train --$side gap
     refused 'parallel files need the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
 done
 for side in source valid-target; do  # all are read by one function
     refused 'bom: is empty' train --$side bom
-    refused 'blank:2: a sentence with no token' train --$side blank
+    refused 'blank:2: a sentence has no token' train --$side blank
     refused 'nul:2:4: byte 0x00' train --$side nul
     refused 'folder: is a directory' train --$side folder
     if ((EUID != 0)); then refused 'locked: cannot be opened: Permission denied' train --$side locked; fi
@@ -40,36 +40,36 @@ done
 # A line without an end, of which no more is read than can be a line: 64 MiB stand for it here.
 endless() { head -c 67108864 /dev/zero | tr '\0' x || true; }  # what reads it ends first
 for side in source target valid-source valid-target; do
-    refused ': a line of more than 16777216 bytes; is this a text' train --$side <(endless)
+    refused ': a line has more than 16777216 bytes; expected a text' train --$side <(endless)
 done
-refused ':1: a line of more than 16777216 bytes' train --source /dev/zero
-refused ':1: a line of more than 16777216 bytes' train --source /dev/zero --raw
-refused ':1: a line of more than 65536 bytes' train --recipe /dev/zero
+refused ':1: a line has more than 16777216 bytes' train --source /dev/zero
+refused ':1: a line has more than 16777216 bytes' train --source /dev/zero --raw
+refused ':1: a line has more than 65536 bytes' train --recipe /dev/zero
 for option in '--bpe-codes' '--candidates 5:5 --dictionary'; do
     # shellcheck disable=SC2086  # several words
-    refused ':1: a line of more than 16777216 bytes' train $option <(endless)
+    refused ':1: a line has more than 16777216 bytes' train $option <(endless)
 done
 train --epochs 1 --model again.safetensors --log log.csv || fail "training with a log"
 endless >>log.csv
-refused ':3: a line of more than 16777216 bytes' train --epochs 2 --model again.safetensors --log log.csv --resume
+refused ':3: a line has more than 16777216 bytes' train --epochs 2 --model again.safetensors --log log.csv --resume
 rm again.safetensors* log.csv
 one=(--model model.safetensors --threads 1)
-refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input /dev/zero
-refused 'standard input:2: a line of more than 16777216 bytes' "$translate" run "${one[@]}" < <(echo one && endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --replace-unknown <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --candidates 5:5 --phrases <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" score "${one[@]}" --source <(endless) --target train.b
-refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target train.b \
+refused ':1: a line has more than 16777216 bytes' "$translate" run "${one[@]}" --input /dev/zero
+refused 'standard input:2: a line has more than 16777216 bytes' "$translate" run "${one[@]}" < <(echo one && endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --replace-unknown <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --candidates 5:5 --phrases <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" score "${one[@]}" --source <(endless) --target train.b
+refused ':1: a line has more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target train.b \
     --picture picture.svg --gold <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" rescore "${one[@]}" --source train.a --n-best <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" curves --output curves.svg <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" bpe learn --input <(endless) --codes codes
+refused ':1: a line has more than 16777216 bytes' "$translate" rescore "${one[@]}" --source train.a --n-best <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" curves --output curves.svg <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" bpe learn --input <(endless) --codes codes
 for command in "bleu --reference" "perplexity --reference train.b" "repetition --reference" words "rerank --output kept --weights"; do
     status=0
     # shellcheck disable=SC2086  # several words
     "$evaluate" $command <(endless) train.b >output 2>log || status=$?
-    ((status == 1)) && grep -q ':1: a line of more than 16777216 bytes' log || fail "evaluate $command: $status"
+    ((status == 1)) && grep -q ':1: a line has more than 16777216 bytes' log || fail "evaluate $command: $status"
 done
 
 score=("$translate" score --model model.safetensors)
@@ -78,7 +78,7 @@ refused 'short has 49; parallel files' "${score[@]}" --source train.a --target s
 "${score[@]}" --source gap --target gap >output 2>log || fail "an empty line to score"
 grep -q '^perplexity = [0-9]' output || fail "no perplexity: $(cat output)"
 refused 'gap has 3 lines, short has 49; parallel files' "${score[@]}" --source gap --target short
-refused 'gap:2: a sentence with no token' "$translate" dictionary --source gap --target gap --output never
+refused 'gap:2: a sentence has no token' "$translate" dictionary --source gap --target gap --output never
 refused 'invalid:2:5' "${run[@]}" --input invalid
 refused 'standard input:2:5' bash -c '"$@" <invalid' - "${run[@]}"
 "${run[@]}" --input empty >output 2>log || fail "an empty file"

@@ -106,7 +106,7 @@ edited '"options.cell":"lstm"' '"options.cell":"gru"' model.safetensors >bad
 refused 'contradicts itself: "decoder.cell.W" is [8,32], but by its options and vocabularies [8,24]' \
     "$translate" run --model bad --input valid.a
 edited '"options.cell":"lstm"' '"options.cell":"vax"' model.safetensors >bad
-refused '--cell vax: --system rnnsearch takes gru or lstm' "$translate" run --model bad --input valid.a
+refused '--cell vax: --system rnnsearch supports gru or lstm' "$translate" run --model bad --input valid.a
 edited '"options.cell":"lstm"' '"options.system":"vax"' model.safetensors >bad
 refused 'there is no system "vax"' "$translate" run --model bad --input valid.a
 fresh
@@ -158,6 +158,6 @@ done
 contradicts '--adam-betas: applies to --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
 misused 'excludes' "${training[@]:1}" --warm-up 3 --halve-from 3
 misused 'give two numbers' "${training[@]:1}" --adam-betas 0.9:1
-misused 'there is no system "vax"; there is ' "${training[@]:1}" --system vax
+misused 'there is no system "vax"; choose from ' "${training[@]:1}" --system vax
 [[ ! -e model.safetensors ]] || fail "refused, but there is a model"
 no_temporaries

@@ -147,7 +147,7 @@ remade 'damaged'
 cp stale.corpus good.corpus
 printf '\377' | dd of=stale.corpus bs=1 seek=$((size - 3)) conv=notrunc status=none
 rm -f model.safetensors model.safetensors.checkpoint
-refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it, and it is made anew' train "${sharded[@]}" --cache stale.corpus
+refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it to rebuild it' train "${sharded[@]}" --cache stale.corpus
 # What is not such a file is left alone, and so is the text.
 echo 'dear diary' >stale.corpus
 refused 'stale.corpus: not a file of this program' train "${sharded[@]}" --cache stale.corpus

@@ -38,7 +38,7 @@ status=0
 { head -n 2 valid.a && head -c 20000000 /dev/zero; } | serve --model model.safetensors --stdin >lines 2>log || status=$?
 ((status == 1)) || fail "a line without an end ends with $status"
 head -n 2 offline | cmp - lines || fail "the lines before one without an end: $(cat lines)"
-grep -q 'standard input:3: a line of more than 16777216 bytes' log || fail "no message for a line without an end: $(cat log)"
+grep -q 'standard input:3: a line has more than 16777216 bytes' log || fail "no message for a line without an end: $(cat log)"
 
 # No line is lost, however few may wait.
 for ((i = 0; i < 15; ++i)); do cat valid.a; done >many

@@ -60,11 +60,11 @@ refused 'does not read the same words' "$translate" run --model 0.safetensors --
 
 contradicts '--heads: --system luong does not support it; omit it, or use --system transformer' \
     "${training[@]}" --system luong --heads 2
-contradicts '--attention temporal: --system luong takes none, location' "${training[@]}" --system luong --attention temporal
+contradicts '--attention temporal: --system luong supports none, location' "${training[@]}" --system luong --attention temporal
 contradicts '--cell lstm is incompatible with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
 status=0
 "${training[@]}" --system gru 2>log || status=$?
-((status == 2)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a system that does not exist"
+((status == 2)) && grep -q 'there is no system "gru"; choose from rnnsearch' log || fail "a system that does not exist"
 contradicts '--reverse-source: --system rnnsearch does not support it; omit it, or use --system luong' \
     "${training[@]}" --reverse-source
 contradicts '3 heads for a width of 8' "${training[@]}" --system transformer --heads 3

@@ -169,7 +169,7 @@ TEST_CASE("A request that does not fit the queue is refused as a whole")
 {
     held now({.batch = 4, .queue = 3});
     const auto two = now.at.submit({{"a", 1}, {"b", 1}}, 0, ever);
-    CHECK_THROWS_WITH_AS(now.at.submit({{"c", 1}, {"d", 1}}, 0, ever), "2 lines are waiting; at most 3 may",
+    CHECK_THROWS_WITH_AS(now.at.submit({{"c", 1}, {"d", 1}}, 0, ever), "2 lines are waiting; at most 3 are allowed",
                          heed::translator::queue_full);
     CHECK(now.at.counters().waiting == 2);
     CHECK(now.at.counters().refused == 1);

@@ -444,7 +444,7 @@ TEST_CASE("text that is none, options that contradict each other, files that are
               model.translate({"a man", "a m\xffn"});
           }) == "translate: line 2: byte 4, 0xff, is not valid UTF-8");
     CHECK(message([&] { model.translate(std::string_view("a\0b", 3)); }) ==
-          "translate: line 1: byte 2, 0x00, does not belong in text");
+          "translate: line 1: byte 2, 0x00, is not allowed in text");
     CHECK(message([&] { model.translate("a", {.beam = 2, .alternatives = 3}); }) ==
           "search: the 3 best of a beam of 2; the beam must be 3 or more");
     CHECK(message([&] { model.translate("a", {.beam = 0}); }) == "search: beam and best must be at least 1");

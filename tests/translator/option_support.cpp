@@ -46,7 +46,7 @@ TEST_CASE("an option that a system has no use for is refused, and the systems th
 TEST_CASE("a value that a system does not take is refused")
 {
     const some_options general{{{"attention", "general"}, {"hidden", "8"}}};
-    CHECK(unsuitable(general, all[0]) == "--attention general: --system one takes none or dot");
+    CHECK(unsuitable(general, all[0]) == "--attention general: --system one supports none or dot");
     CHECK(!unsuitable(general, all[1]));
     CHECK(!unsuitable(general, all[2]));
     CHECK(!unsuitable(some_options{{{"cell", "anything"}}}, all[0]));

@@ -202,7 +202,7 @@ inline void require_fit(const chart& picture)
     for (const double side : {picture.width, picture.height})
         if (!(side > 0 && side <= 1e6))
             throw error("view::svg: a chart of " + axis::general(picture.width, 4) + " by " +
-                        axis::general(picture.height, 4) + " pixels; each must be above 0, and 1e6 at most");
+                        axis::general(picture.height, 4) + " pixels; both must be above 0 and at most 1e6");
     for (const series& line : picture.all) {
         const bool grouped = !picture.groups.empty();
         if (grouped && !line.xs.empty())

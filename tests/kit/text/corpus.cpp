@@ -62,14 +62,14 @@ TEST_CASE("bytes that are not text are refused with line and column")
     CHECK(problem("ok\nab caf\xE9 x\n") == "in:2:7: byte 0xe9 is not valid UTF-8; save the text as UTF-8");
     CHECK(problem("\xFF\xFE") == "in:1:1: byte 0xff is not valid UTF-8; save the text as UTF-8");
     CHECK(problem(std::string("a\nb\0c\n", 6)) ==
-          "in:2:2: byte 0x00 does not belong in text; is this a binary or UTF-16 file?");
+          "in:2:2: byte 0x00 is not allowed in text; this may be a binary or UTF-16 file");
 }
 
 TEST_CASE("a sentence with no token is refused with its line, unless kept")
 {
-    CHECK(problem("a\n\nb\n") == "in:2: a sentence with no token; every line needs at least one");
-    CHECK(problem("a\nb\n \t\r\n") == "in:3: a sentence with no token; every line needs at least one");
-    CHECK(problem("\n") == "in:1: a sentence with no token; every line needs at least one");
+    CHECK(problem("a\n\nb\n") == "in:2: a sentence has no tokens; each line must have at least one");
+    CHECK(problem("a\nb\n \t\r\n") == "in:3: a sentence has no tokens; each line must have at least one");
+    CHECK(problem("\n") == "in:1: a sentence has no tokens; each line must have at least one");
     CHECK(read("a\n\n \nb\n", empty_lines::keep) == std::vector<sentence>{{"a"}, {}, {}, {"b"}});
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("files: missing, a directory, parallel, of unequal length")
 
     CHECK_THROWS_WITH_AS(read_corpus(here + "/none"),
                          (here + "/none: cannot be opened: No such file or directory").c_str(), heed::error);
-    CHECK_THROWS_WITH_AS(read_corpus(here), (here + ": is a directory; a text file is needed").c_str(), heed::error);
+    CHECK_THROWS_WITH_AS(read_corpus(here), (here + ": is a directory; expected a text file").c_str(), heed::error);
     CHECK_THROWS_WITH_AS(read_corpus(here + "/empty"),
                          (here + "/empty: is empty; it must have one sentence per line").c_str(), heed::error);
     CHECK_THROWS_WITH_AS(read_parallel(here + "/two", here + "/broken"),
@@ -156,9 +156,9 @@ TEST_CASE("a line without end is refused before it fills the memory")
     for (const char byte : {'a', '\0'}) {
         one_byte endless(byte, std::size_t{1} << 27);
         std::istream stream(&endless);
-        CHECK_THROWS_WITH_AS(
-            read_corpus(stream, "zero"),
-            "zero:1: a line of more than 16777216 bytes; is this a text, with a sentence on each line?", heed::error);
+        CHECK_THROWS_WITH_AS(read_corpus(stream, "zero"),
+                             "zero:1: a line has more than 16777216 bytes; expected a text with one sentence per line",
+                             heed::error);
         CHECK(endless.left() > (std::size_t{1} << 27) - (std::size_t{1} << 25));
     }
     std::istringstream stream("abc\nabcd\nabcde\n");
@@ -168,8 +168,7 @@ TEST_CASE("a line without end is refused before it fills the memory")
     CHECK(heed::text::read_line(stream, line, where, 4));
     CHECK(line == "abcd");
     CHECK_THROWS_WITH_AS(heed::text::read_line(stream, line, where, 4),
-                         "here: a line of more than 4 bytes; is this a text, with a sentence on each line?",
-                         heed::error);
+                         "here: a line has more than 4 bytes; expected a text with one sentence per line", heed::error);
 }
 
 TEST_CASE("lines of any length are those of std::getline, and so are the states of the stream")

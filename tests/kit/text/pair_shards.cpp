@@ -57,8 +57,7 @@ TEST_CASE("shards: what was added comes back, in 2 bytes a word and in 4")
         {
             pair_shards_writer file(path, sizes, vocabulary, 100, "stamp", "a note");
             for (std::size_t i = 0; i < pairs; ++i) file.add(shard_of(i), sources[i], targets[i]);
-            CHECK_THROWS_WITH_AS(file.add(0, {}, {}),
-                                 (path.string() + ": shard 1 has no room for another pair").c_str(), heed::error);
+            CHECK_THROWS_WITH_AS(file.add(0, {}, {}), (path.string() + ": shard 1 is full").c_str(), heed::error);
             CHECK(!std::filesystem::exists(path));
             file.commit();
         }
