@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kit: heed's tools around a model, used without heed's models: subword pieces, a search over a model of your own,
-// metrics, word links, and an HTML page. docs/how_to/kit.md quotes it.
+// kit: heed's tools without heed's models: subwords, a search over a custom model, metrics, word links, and an HTML
+// page. docs/how_to/kit.md quotes it.
 //
 // test:
 
@@ -46,7 +46,7 @@ std::vector<sentence> corpus()
 }
 
 // section: model
-/// A bigram model by counting: as small as a model can be.
+/// A bigram model from counts: a minimal model.
 class bigrams {
 public:
     bigrams(const std::vector<std::vector<text::word_id>>& corpus, std::size_t words) : words_(words)
@@ -58,7 +58,7 @@ public:
         }
     }
 
-    // What a search needs. A row is a hypothesis.
+    // The interface of a search. A row is a hypothesis.
     std::size_t vocabulary() const { return words_; }
     void step(std::span<const std::uint32_t> previous, std::span<float> scores)  // [rows] -> [rows, vocabulary]
     {
@@ -101,7 +101,7 @@ void search()
     seq2seq::beam_options how;
     how.width = 12;
     how.best = 3;
-    how.no_repeat = 2;      // no two words in a row twice
+    how.no_repeat = 2;      // no repeated bigrams
     how.at_most = {0, 10};  // words
     const auto found = seq2seq::beam<float>(at_work, lengths{1}, how);
     for (const auto& each : found[0])
@@ -125,7 +125,7 @@ void metrics_of_text()
     std::printf("%s\n", bleu.text().c_str());
     std::printf("TER %.2f, chrF %.2f\n", metrics::ter(tokens(ours), tokens(reference)), metrics::chrf(ours, reference));
 
-    // Is one system better than the other, or is it chance? Works for any metric that sums over sentences.
+    // Tests whether the difference is significant. Works for any metric that sums over sentences.
     const auto of = [&](const auto& system) { return metrics::ter_statistics(tokens(system), tokens(reference)); };
     const auto p = metrics::paired_bootstrap(of(ours), of(theirs), [](const auto& sum) { return metrics::ter(sum); });
     std::printf("the other's TER is %.2f, p = %.3f\n", p.second.score, p.p_value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// use_model: translates with a model of `translate train`, in a program of its own. docs/how_to/trained_models.md quotes it.
+// use_model: translates with a model of `translate train` in a C++ program. docs/how_to/trained_models.md quotes it.
 //
 //     use_model MODEL... < sentences
 //
