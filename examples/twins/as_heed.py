@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch has not, or has otherwise: the layout of parameters, heed's GRU, additive attention, heed's Adam."""
+"""Parts that PyTorch lacks or defines differently: the layout of parameters, heed's GRU, additive attention, heed's Adam."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -8,7 +8,7 @@ from torch import nn
 def in_torch(model, heed, names):
     """heed's parameters as a state_dict of `model`. nn.Linear has x Wᵀ where heed has x W; W_o goes with b_o.
 
-    `names`: what heed calls otherwise, {"to_right": "forward"}; several matrices of heed may be one: {"W": ["W", "C"]}.
+    `names`: parameters with other names in heed, {"to_right": "forward"}; several matrices of heed may be one: {"W": ["W", "C"]}.
     """
 
     def called(path):
@@ -29,13 +29,13 @@ def in_torch(model, heed, names):
             made[path + ".out_proj.weight"] = heed[name + ".W_O"].T
         elif isinstance(module, nn.Linear) and not path.endswith("out_proj"):
             W = torch.cat([heed[each] for each in (name, *more)])
-            made[path + ".weight"] = W.T if W.dim() == 2 else W[None]  # vᵀ x is a matrix of one row there
+            made[path + ".weight"] = W.T if W.dim() == 2 else W[None]  # vᵀ x uses a matrix of one row there
             if module.bias is not None:
                 before, _, last = name.rpartition(".")
                 bias = names.get(path + ".bias", f"{before}.b{last[1:]}".lstrip("."))
                 made[path + ".bias"] = heed[bias]
     for path, _ in model.named_parameters():
-        if path not in made:  # a parameter of the model's own
+        if path not in made:  # a direct parameter of the model
             made[path] = heed[called(path)[0]]
     return made
 

@@ -5,7 +5,7 @@ import torch
 from twin import Step
 
 step = Step("01")
-annotations = torch.tensor([[0.5, 0], [1, 0], [0, 1]])  # small, cats, dream: how much of a thing, and of an action
+annotations = torch.tensor([[0.5, 0], [1, 0], [0, 1]])  # small, cats, dream: degree of thing and of action
 words = ("small", "cats", "dream")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 3 of the course: a score of your own, e_j = -Σ_d w_d (q_d - h_{j,d})²."""
+"""Step 3 of the course: a custom score, e_j = -Σ_d w_d (q_d - h_{j,d})²."""
 import torch
 
 from twin import Step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 4 of the course: memory between steps. What heed hands from step to step as a state is a variable here."""
+"""Step 4 of the course: memory between steps. heed's state is a variable here."""
 import torch
 
 from twin import Step
@@ -32,7 +32,7 @@ for t, q in enumerate(queries):
     u, past = temporal(e, state)
     weights["temporal"].append(softmax(u))
 
-    # Tu et al. 2016: Σ α / Φ, with the fertility Φ = N σ(U_f h_j) = 2 σ(0); v_c writes it, times -4, in place 4.
+    # Tu et al. 2016: Σ α / Φ, with the fertility Φ = N σ(U_f h_j) = 2 σ(0); v_c writes it, times -4, to feature 4.
     shown = h + torch.outer(covered, torch.tensor([0.0, 0, 0, -4]))
     weights["coverage"].append(softmax(shown @ q))
     covered = covered + weights["coverage"][-1] / (2 * torch.sigmoid(torch.tensor(0.0)))
@@ -42,7 +42,7 @@ for t, q in enumerate(queries):
 for name, of_steps in weights.items():
     step.shows(name, torch.stack(of_steps))
 
-_, past = temporal(h @ queries[0], None)  # from here, two ways
+_, past = temporal(h @ queries[0], None)  # from here, two alternatives
 step.says("the state after step 1, veni", past[0])
 u, after = temporal(h @ queries[1], state)
 step.says("the state after step 2, veni", after[0])

@@ -16,13 +16,13 @@ class Writer(nn.Module):
     def __init__(self):
         super().__init__()
         self.letter = nn.Embedding(alphabet, D)
-        self.front, self.back, self.step = (nn.Embedding(longest, D) for _ in range(3))  # a vector for each place
+        self.front, self.back, self.step = (nn.Embedding(longest, D) for _ in range(3))  # a vector per position
         self.W = nn.Linear(D, alphabet)
 
     def forward(self, letters, lengths):  # [B,S], [B]
         place = torch.arange(letters.shape[1])
         real = place < lengths[:, None]
-        from_front, from_back = place * real, (lengths[:, None] - 1 - place) * real  # 0 in the padding
+        from_front, from_back = place * real, (lengths[:, None] - 1 - place) * real  # 0 in padding
         h = self.letter(letters) + self.front(from_front) + self.back(from_back)  # annotations [B,S,D]
         q = self.step(from_front)
         e = q @ h.transpose(1, 2) / math.sqrt(D)

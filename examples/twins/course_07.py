@@ -9,7 +9,7 @@ from training import Training
 
 
 class Translator(nn.Module):
-    def __init__(self, english, german, attend, E=32, H=64):  # english, german: how many words
+    def __init__(self, english, german, attend, E=32, H=64):  # english, german: numbers of words
         super().__init__()
         self.english, self.german, self.attend = nn.Embedding(english, E), nn.Embedding(german, E), attend
         self.to_right, self.to_left, self.decoder = GRU(E, H), GRU(E, H), GRU(E + 2 * H, H)
@@ -17,18 +17,18 @@ class Translator(nn.Module):
 
     def read(self, cell, x, state, real, order):
         states = {}
-        for t in order:  # in the padding, a state stays as it is
+        for t in order:  # in padding, the state is kept
             state = states[t] = torch.where(real[:, t, None], cell(x[t], state), state)
         return torch.stack([states[t] for t in sorted(states)], dim=1), state
 
-    def encode(self, words, lengths, starts=None):  # [T,B], [B] -> annotations [B,T,2H], which are real, a first state
+    def encode(self, words, lengths, starts=None):  # [T,B], [B] -> annotations [B,T,2H], mask of words, initial state
         x, real, T = self.english(words), torch.arange(len(words)) < lengths[:, None], range(len(words))
         right, left = starts or [torch.zeros(len(lengths), self.decoder.U_h.in_features)] * 2
         to_right, _ = self.read(self.to_right, x, right, real, T)
         to_left, last = self.read(self.to_left, x, left, real, reversed(T))
         return torch.cat([to_right, to_left], dim=-1), real, last
 
-    def step(self, y, s, h, real):  # the word before [B,E], the state before [B,H]
+    def step(self, y, s, h, real):  # previous word [B,E], previous state [B,H]
         a = self.attend(s, h, real)
         c = torch.einsum("bt,btd->bd", a, h)
         s = self.decoder(torch.cat([y, c], dim=-1), s)
@@ -83,5 +83,5 @@ def learn_and_translate(name, attend, number="07"):
     learning.agrees(words=torch.tensor(words), weights=torch.stack(weights), within=1e-7)  # the step writes floats
 
 
-if __name__ == "__main__":  # steps 8 and 10 have this translator, too
+if __name__ == "__main__":  # steps 8 and 10 use this translator as well
     learn_and_translate("translator", Additive(64))

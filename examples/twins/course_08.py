@@ -22,7 +22,7 @@ class General(nn.Module):
         return torch.softmax(e.masked_fill(~real, -torch.inf), dim=-1)
 
 
-class LastWord(General):  # scores, too, but nothing comes of them: W learns nothing
+class LastWord(General):  # scores are unused: W does not learn
     def forward(self, s, h, real):
         return F.one_hot(real.sum(dim=-1) - 1, real.shape[1]).to(h.dtype)
 

@@ -19,7 +19,7 @@ class Layer(nn.Module):
 
     def forward(self, x):  # [B,S,D]
         y = self.before_heads(x)
-        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)  # true where nothing is seen
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)  # true if not visible
         seen, self.weights = self.heads(y, y, y, attn_mask=later, average_attn_weights=False)
         x = x + seen
         return x + self.network(self.before_network(x))
@@ -34,7 +34,7 @@ class Transformer(nn.Module):
     def forward(self, given):  # [B,S]
         p, k = torch.arange(given.shape[1])[:, None], torch.arange(0, D, 2)
         angle = p / 10000 ** (k / D)
-        places = torch.stack([torch.sin(angle), torch.cos(angle)], dim=-1).flatten(-2)  # sine and cosine in turn
+        places = torch.stack([torch.sin(angle), torch.cos(angle)], dim=-1).flatten(-2)  # alternating sine and cosine
         return self.W(self.last(self.second(self.first(self.E(given) + places))))
 
 
@@ -44,7 +44,7 @@ model = learning.begin(Transformer(), {f"{layer}.network.{ours}": f"{layer}.netw
 adam = Adam(model, lr=0.003)
 for some in learning.batches:
     scores, expected = model(some["given"].T), some["expected"].T
-    loss = F.cross_entropy(scores[:, N:].flatten(0, 1), expected[:, N:].flatten())  # only what is behind the =
+    loss = F.cross_entropy(scores[:, N:].flatten(0, 1), expected[:, N:].flatten())  # only after the =
     adam.zero_grad()
     loss.backward()
     learning.sees(loss)
@@ -53,7 +53,7 @@ learning.ends()
 
 question, = learning.questions
 written = question["given"].T  # 5 2 9 0 7 3 =
-while written.shape[1] < 2 * N + 1:  # what it writes is read at the next step
+while written.shape[1] < 2 * N + 1:  # the output is read at the next step
     written = torch.cat([written, model(written)[:, -1:].argmax(dim=-1)], dim=1)
 model(written)
 weights = model.second.weights[:, :, N:2 * N].transpose(1, 2)[0]  # of both heads, from = on

@@ -28,10 +28,10 @@ class RNNsearch(Translator):
         return self.W_o(t)
 
     def beam(self, words, lengths, width=5, alpha=0.6):
-        """All beginnings go on, and the most probable are kept; what ends is sorted as in Wu et al. 2016, eq. 14."""
+        """Extends all hypotheses and keeps the most probable; finished ones are sorted as in Wu et al. 2016, eq. 14."""
         h, real, s = self.encode(words, lengths)
         live, ended = [(0.0, [], [], s)], []  # log p, words, weights, the decoder's state
-        for words_left in reversed(range(2 * len(words) + 11)):  # at the limit a translation has to end
+        for words_left in reversed(range(2 * len(words) + 11)):  # at the limit, a translation must end
             candidates = []
             for log_p, written, weights, s in live:
                 y = self.german.weight[written[-1] if written else begin]
@@ -40,7 +40,7 @@ class RNNsearch(Translator):
                 for word in log_ps.topk(width).indices.tolist() if words_left else [end]:
                     candidates.append((log_p + log_ps[word].item(), [*written, word], [*weights, a[0]], s))
             candidates.sort(key=lambda each: each[0], reverse=True)
-            live, places = [], width - len(ended)  # a translation that has ended keeps its place
+            live, places = [], width - len(ended)  # a finished translation keeps its place
             for each in candidates[:places]:
                 (ended if each[1][-1] == end else live).append(each)
         scored = [(log_p / ((5 + len(words)) / 6) ** alpha, words[:-1], weights) for log_p, words, weights, _ in ended]
@@ -63,7 +63,7 @@ learning = Training("10", "updates")
 learn(learning, new(learning), names)
 learning.agrees()
 
-learning = Training("10", "beam")  # what heed has learned in three epochs
+learning = Training("10", "beam")  # the model that heed has trained for three epochs
 model, found = learning.begin(new(learning), names), {}
 with torch.no_grad():
     for i, question in enumerate(learning.questions):

@@ -13,7 +13,7 @@ def phi(x):
 
 
 s, z, contexts = 0, 0, []
-for i in range(q.shape[1]):  # eq. 18 to 20: what is kept does not grow
+for i in range(q.shape[1]):  # eq. 18 to 20: the state has constant size
     s = s + torch.einsum("bf,bd->bfd", phi(k[:, i]), k[:, i])
     z = z + phi(k[:, i])
     contexts.append(torch.einsum("bf,bfd->bd", phi(q[:, i]), s) / (phi(q[:, i]) * z).sum(-1, keepdim=True))

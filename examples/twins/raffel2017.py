@@ -30,7 +30,7 @@ def scanned(p, before):
     return alpha
 
 
-if __name__ == "__main__":  # others use the functions
+if __name__ == "__main__":  # used by other files
     for preset, align in (("monotonic", expected), ("monotonic_hard", scanned)):
         twin = Twin("raffel2017", preset)
         W, U, v, r, h, queries, lengths = twin["W U v r h s lengths"]

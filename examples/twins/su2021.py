@@ -14,7 +14,7 @@ def turned(x):
     return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
 
 
-if __name__ == "__main__":  # others use the functions
+if __name__ == "__main__":  # used by other files
     twin = Twin("su2021", "rotary")
     q, k = twin["q k"]
     seen = torch.ones(q.shape[1], k.shape[1]).tril().bool()  # no later keys

@@ -2,11 +2,11 @@
 """What heed computed, and whether PyTorch computes the same. Each file beside this one is one paper in PyTorch:
 
     python3 bahdanau2015.py build/demo/examples/twins     # the program `twins`, or $HEED_TWINS
-    python3 twin.py build/demo/examples/twins             # all of them
+    python3 twin.py build/demo/examples/twins             # all presets
 
     twin = Twin("bahdanau2015", "additive")               # runs `twins bahdanau2015`
-    W, U, v, h, s = twin["W U v h s"]                     # inputs: doubles that want a gradient; settings: numbers
-    twin.agrees(context=c, weights=a)                     # prints how far off; AssertionError if more than 1e-10
+    W, U, v, h, s = twin["W U v h s"]                     # inputs: doubles with gradients; settings: numbers
+    twin.agrees(context=c, weights=a)                     # prints the difference; AssertionError if above 1e-10
 
 `agrees` compares the results, and then the gradient by every input of sum(factors * results), with factors that heed
 gives. Ends with status 77, "skipped", where there is no PyTorch.
@@ -15,7 +15,7 @@ A step of the course has a twin course_NN.py, which is skipped where its program
 
     step = Step("01")
     step.says("weight of cats", a[1])                     # every line "weight of cats: 0.665" of the program
-    step.shows("dot softmax", a)                          # the numbers behind "dot softmax"
+    step.shows("dot softmax", a)                          # the numbers after "dot softmax"
 
 Of steps that learn see training.py.
 """
@@ -31,7 +31,7 @@ import sys
 try:
     import torch
 except ImportError:
-    print("there is no PyTorch for", sys.executable, "(Debian: apt install python3-torch, and /usr/bin/python3)")
+    print("PyTorch is not available for", sys.executable, "(Debian: apt install python3-torch, and /usr/bin/python3)")
     sys.exit(77)
 
 
@@ -129,7 +129,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(here))
     sys.modules["twin"] = sys.modules["__main__"]
     for file in sorted(here.glob("*.py")):
-        if file.name in ("twin.py", "training.py", "as_heed.py"):  # what others use
+        if file.name in ("twin.py", "training.py", "as_heed.py"):  # used by other files
             continue
         try:
             runpy.run_path(str(file), run_name="__main__")

@@ -186,6 +186,6 @@ TEST_CASE("lists that cannot be tuned are refused")
         heed::error);
     CHECK_THROWS_WITH_AS(tune(lists{{{{std::nan("")}, {}}}}, ratio), "tune: a feature of sentence 0 is not finite",
                          heed::error);
-    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}}, ratio, {.start = {1, 2}}), "tune: 2 first weights for 1 feature",
+    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}}, ratio, {.start = {1, 2}}), "tune: 2 initial weights for 1 feature",
                          heed::error);
 }

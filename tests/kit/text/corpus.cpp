@@ -119,7 +119,8 @@ TEST_CASE("files: missing, a directory, parallel, of unequal length")
                          (here + "/broken:2:5: byte 0x80 is not valid UTF-8; save the text as UTF-8").c_str(),
                          heed::error);
     CHECK_THROWS_WITH_AS(read_parallel(here + "/two", here + "/three"),
-                         (here + "/two has 2 lines, " + here + "/three has 3; parallel files need the same number, " +
+                         (here + "/two has 2 lines, " + here +
+                          "/three has 3; parallel files must have the same number, " +
                           "since line n of one translates line n of the other")
                              .c_str(),
                          heed::error);
