@@ -919,7 +919,7 @@ void weight_dropout(gallery& to)
     attention attend{score::additive{W, U, v}, normalize::dropout{0.3, 7}, combine::weighted_sum{}};
     // end
     attend.normalize.options.at_inference = true;
-    to.draw("weight-dropout", {{"what is shown", look(attend)}, {"what the context is made of", look_through(attend)}});
+    to.draw("weight-dropout", {{"weights", look(attend)}, {"weights after dropout", look_through(attend)}});
 }
 
 // ---- combiners

@@ -103,8 +103,8 @@ struct other_sum : combine::weighted_sum {
 }  // namespace mine
 
 /// 3. The kernel is registered for this score with every normalizer that is a softmax and every combiner that is a
-///    weighted sum. heed then uses it in step, read and step_into, in training, in windows, and under scores that wrap
-///    this one.
+/// weighted sum. heed then uses it in step, read and step_into, in training, in windows, and under scores that wrap
+/// this one.
 template <class M, class N, class C>
     requires(known_to_kernels_as<N, kernels::softmax_of_row>&& known_to_kernels_as<C, kernels::weighted_sum_of_row>)
 struct heed::step_kernel<mine::nearness<M>, N, C> {
@@ -123,7 +123,7 @@ struct sizes {
 };
 
 /// 4. README's loop on a tape: its contexts and weights, and the gradients of all parameters and of the annotations.
-///    `ask(s, y)` makes a query from a state and a word; `answer` is step, or compose, which is the specification.
+/// `ask(s, y)` makes a query from a state and a word; `answer` is step, or compose, which is the specification.
 std::vector<double> loop(const sizes& n, const auto& attend, const auto& ask, const auto& answer)
 {
     static ad::tape<double> tape;  // reuses its memory

@@ -54,7 +54,7 @@ struct lookups {
 };
 
 // 2. The model: RNNsearch's attention and one layer. Its loss is written with `auto`, so it accepts a tape of any
-//    number type.
+// number type.
 
 template <class Attend, class Matrix, class Vector>
 struct reader {

@@ -70,8 +70,7 @@ struct batcher_counters {
 /// A queue of lines, and threads that process it in batches. A request consists of lines and options.
 ///
 /// - The next batch starts as soon as a worker is free, without waiting for a batch to fill. Requests that arrive
-///   meanwhile
-///   form the following batches.
+///   meanwhile form the following batches.
 /// - A batch contains the line that has waited longest, and the lines with equal options that are most similar in
 ///   length. So a line waits for at most as many batches as there were lines before it.
 /// - A request that does not fit the queue is rejected as a whole (`queue_full`), as are all requests after `stop`.

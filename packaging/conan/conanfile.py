@@ -15,7 +15,7 @@ required_conan_version = ">=2.0"
 
 class HeedConan(ConanFile):
     name = "heed"
-    description = "Attention mechanisms composed of three policies, header-only C++20"
+    description = "Attention mechanisms made of three policies, header-only C++20"
     license = "BSD-3-Clause"
     topics = ("attention", "neural-machine-translation", "automatic-differentiation", "header-only")
     package_type = "header-library"

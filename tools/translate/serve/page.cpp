@@ -87,7 +87,7 @@ for (const part of ['from', 'to'])
     for (const e of document.querySelectorAll('[data-name=' + part + ']')) e.textContent = name(part);
 if (code('from')) for (const e of [$('text'), ...document.querySelectorAll('.examples button')]) e.lang = code('from');
 
-// ---- asking
+// ---- requests
 let asked = null, timer = 0, last = '';
 function say(text, bad) { $('state').textContent = text; $('state').classList.toggle('bad', !!bad); }
 function later() { clearTimeout(timer); timer = setTimeout(ask, 180); }
