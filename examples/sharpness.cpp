@@ -33,9 +33,8 @@ namespace {
 constexpr std::size_t names = 12, colors = 6, pairs = 8, sentences = 64, hidden = 24;
 
 struct lookups {
-    array<double, 3> annotations =
-        filled<double, 3>({sentences, pairs, names + colors}, 0.0);         // [B,T,D], two ones per row
-    array<double, 2> queries = filled<double, 2>({sentences, names}, 0.0);  // [B,Q], a single one
+    array<double, 3> annotations = filled<double, 3>({sentences, pairs, names + colors}, 0.0);  // [B,T,D], two ones
+    array<double, 2> queries = filled<double, 2>({sentences, names}, 0.0);                      // [B,Q], a one
     ops::expected_words<double> answers{word_ids(1, sentences), std::vector<double>(sentences, 1.0 / sentences)};
 
     explicit lookups(std::uint64_t seed)

@@ -71,8 +71,8 @@ struct normalizer_entry {
     description about;
     bool requires_nonnegative, remembers;
     std::function<of_any_kind<any_normalizer>(settings_of_policy, weight_kind)> make;
-    bool of_document =
-        false;  // begins with the history of temporal attention over earlier sentences; their number is its knob
+    // begins with the history of temporal attention over earlier sentences; their number is its knob
+    bool of_document = false;
 };
 struct combiner_entry {
     description about;

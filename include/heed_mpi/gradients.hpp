@@ -139,10 +139,9 @@ private:
         ad::sparse_gradient<T> own{};             // rows on this rank
         std::size_t width = 0;                    // numbers per row
         std::size_t ids_first = 0, ids_last = 0;  // rows on any rank, in ids_
-        std::uint32_t turn =
-            0;                  // position among the gradients of this rank in order of completion, from 1; 0: not seen
-        bool prepared = false;  // state of the sum on this rank
-        T* beside = nullptr;    // buffer that is summed in place of the gradient
+        std::uint32_t turn = 0;                   // order of completion on this rank, from 1; 0: not seen
+        bool prepared = false;                    // state of the sum on this rank
+        T* beside = nullptr;                      // buffer that is summed in place of the gradient
     };
 
     /// The complete gradient of one large parameter, or of several small parameters in `packed_`.
@@ -406,8 +405,7 @@ private:
                 told one{};
                 std::memcpy(&one, messages_.of(r).data() + first_told + i * sizeof one, sizeof one);
                 p.is = std::max(p.is, static_cast<kind>(one.is));
-                if (r == 0 || p.turn == 0)
-                    p.turn = one.turn;  // that of the first rank with a gradient: equal on all ranks
+                if (r == 0 || p.turn == 0) p.turn = one.turn;  // of the first rank with a gradient, on all ranks
                 p.width = std::max(p.width, static_cast<std::size_t>(one.width));
                 if (one.count == 0) continue;
                 const std::size_t known = ids_.size();

@@ -227,10 +227,9 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_bytes = std::size_t{1} << 30;  // per message: MPI counts in int
-    static constexpr std::size_t small_bytes = std::size_t{1}
-                                               << 12;  // smaller sums are sent whole to all ranks, in a single phase
-    static constexpr int last_tag = 32000, goodbye_tag = 32001;  // every MPI supports tags up to 32767
+    static constexpr std::size_t most_bytes = std::size_t{1} << 30;   // per message: MPI counts in int
+    static constexpr std::size_t small_bytes = std::size_t{1} << 12;  // smaller sums are sent whole to all: one phase
+    static constexpr int last_tag = 32000, goodbye_tag = 32001;       // every MPI supports tags up to 32767
     enum : unsigned char { here = 0, ended = 1, failed = 2 };
 
     /// Polls continuously at first, and rarely later, which leaves the core to other work.

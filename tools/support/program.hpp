@@ -182,9 +182,7 @@ inline int run(
     refuse_empty_paths(app);
     app.name(argv[0]);
     std::ios::sync_with_stdio(false);
-    std::signal(
-        SIGXFSZ,
-        SIG_IGN);  // exceeding a file size limit is an error like a full disk and must not terminate the program
+    std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported like a full disk
     const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
     try {
         if (generated(app, name, argc, argv, more, related)) return 0;

@@ -145,10 +145,9 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
         const std::uint64_t epoch_stream = heed::mix(how.seed ^ heed::mix(at.epoch));
         const std::vector<std::size_t> order = training.order(epoch_stream);
         const clock::time_point epoch_start = clock::now();
-        double here = 0;  // words since then
-        double columns = 0,
-               batches_here = 0;  // columns of the output layer, over all batches since then, and the number of batches
-        std::size_t before_shard = 0;  // pairs of this epoch
+        double here = 0;                       // words since then
+        double columns = 0, batches_here = 0;  // of the output layer, summed over the batches; number of batches
+        std::size_t before_shard = 0;          // pairs of this epoch
         for (std::size_t shard = 0; shard < at.shard; ++shard) before_shard += training.size_of(order.at(shard));
         for (;;) {
             const id_pairs& pairs = training.shard(order.at(at.shard));

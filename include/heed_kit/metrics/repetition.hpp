@@ -82,8 +82,7 @@ inline std::vector<repetition> find_repetitions(std::span<const std::string> wor
         const std::size_t piece = root(begin, found);
         for (std::size_t done = 0; done < found; done += piece) {
             const bool adjacent = done > 0 || said_before(begin, piece);
-            if (!adjacent && piece < how.shortest)
-                continue;  // "the the … the the": the third is not an error by itself
+            if (!adjacent && piece < how.shortest) continue;  // "the the … the the": the third is not an error
             result.push_back({begin + done, piece, adjacent ? begin + done - piece : earlier_end - length, adjacent});
         }
         begin += found;

@@ -87,9 +87,8 @@ struct followed_class {
 
 /// Options of the search for classes.
 struct class_options {
-    std::size_t least =
-        20;                ///< words: rarer classes are ignored, since a few words may be separated perfectly by chance
-    std::size_t most = 3;  ///< maximum number of classes per dimension
+    std::size_t least = 20;  ///< words: rarer classes are ignored, since chance may separate them perfectly
+    std::size_t most = 3;    ///< maximum number of classes per dimension
 };
 
 /// Collects words: the class of each (its tag, or the word) and its value in each dimension.

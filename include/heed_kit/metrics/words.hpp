@@ -74,11 +74,8 @@ struct word_overlap {
     std::size_t other_distinct = 0;  ///< distinct words of the other text
     std::size_t shared = 0;          ///< distinct words of both
 
-    double known() const { return word_statistics::share(shared, distinct); }  ///< share of the words of the text
-    double covered() const
-    {
-        return word_statistics::share(shared, other_distinct);
-    }  ///< share of the words of the other text
+    double known() const { return word_statistics::share(shared, distinct); }          ///< share of the text
+    double covered() const { return word_statistics::share(shared, other_distinct); }  ///< share of the other text
 };
 
 /// The number of distinct words of a text that another text has, and vice versa. Case-sensitive.

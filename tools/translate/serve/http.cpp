@@ -306,8 +306,7 @@ private:
         bool knows_go_on = false;    // HTTP/1.1
         bool begun = true;           // the time limit of the next request has started
         clock::time_point deadline;
-        clock::time_point
-            began;  // deadline for the client: first byte of a request, or first byte after the last response
+        clock::time_point began;  // waiting for the client since: first byte of a request, or the last response
         std::shared_ptr<presence> there;
         record last;  // of the response being written
         std::size_t dropped = 0;
@@ -414,8 +413,7 @@ private:
                 pollfd one{listener_, POLLIN, 0};
                 if (::poll(&one, 1, 0) <= 0) return;  // room is not required
                 while (connections_.size() >= most_.connections && make_room()) {}
-                if (connections_.size() >= most_.connections &&
-                    patient_) {  // the next client waits in the queue of the system
+                if (connections_.size() >= most_.connections && patient_) {  // the next client waits
                     accept_again_ = clock::now() + std::chrono::milliseconds(10);
                     return;
                 }
@@ -801,9 +799,8 @@ private:
 
     std::unordered_map<identity, connection> connections_;
     identity last_ = 0;
-    clock::time_point accept_again_ =
-        clock::time_point::min();  // after the system refused, or while waiting for a first byte
-    bool patient_ = false;         // see make_room
+    clock::time_point accept_again_ = clock::time_point::min();  // after a system error, or during make_room
+    bool patient_ = false;                                       // see make_room
     std::vector<pollfd> polled_;
     std::vector<identity> who_;
     std::atomic<std::size_t> open_{0};

@@ -45,9 +45,8 @@ struct service_limits {
     std::size_t work = 100'000;     // Σ tokens · beam of a request
     std::size_t numbers = 250'000;  // words and weights per answer
     std::chrono::milliseconds timeout{30'000};
-    std::vector<std::string> origins =
-        {};  // origins whose scripts may send requests from a browser (CORS), in addition to the page; "*": all
-    std::vector<std::string> hosts = {};  // hosts to which requests may be sent, in addition to this machine; "*": all
+    std::vector<std::string> origins = {};  // other origins whose scripts may send requests (CORS); "*": all
+    std::vector<std::string> hosts = {};    // other host names accepted in requests; "*": all
     heed::translator::batcher_limits batches{};
 };
 
