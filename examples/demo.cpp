@@ -236,7 +236,7 @@ int main(int argc, char** argv)
         ->check(CLI::Range(std::size_t{1000}, std::size_t{500000}))
         ->capture_default_str();
     app.add_option("--seed", how.seed, "seed of the numbers and the weights")->capture_default_str();
-    app.add_option("--threads", threads, "number of threads; 0: all of the machine")
+    app.add_option("--threads", threads, "number of threads; 0: all hardware threads")
         ->check(CLI::Range(std::size_t{0}, std::size_t{256}))
         ->capture_default_str();
     app.add_option("--sentences", how.sentences, "number of sentences to show, of different lengths")

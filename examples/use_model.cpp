@@ -43,7 +43,7 @@ void use(const std::vector<std::filesystem::path>& files, const std::vector<std:
 
     // section: score
     const auto pair = model.score(lines.front(), line.text);
-    std::cout << "log p = " << pair.log_probability << " nats, of " << pair.target_pieces.size() << " pieces\n";
+    std::cout << "log p = " << pair.log_probability << " nats, of " << pair.target_pieces.size() << " subwords\n";
     // end
 
     // section: threads

@@ -51,7 +51,7 @@ async function learns(page, options, where) {
         const [, updates, value] = (await page.run(`$('curve').querySelector('svg').getAttribute('aria-label')`)).match(/after (\d+) updates: ([\d.]+)/);
         return {updates: Number(updates), value: Number(value)};
     };
-    check((await translation('7')).endsWith('it has not learnt anything yet'), `${where}: before training`);
+    check((await translation('7')).endsWith('not trained yet'), `${where}: before training`);
 
     // It learns, stops when told to, and goes on.
     await page.run(`$('train').click()`);

@@ -37,7 +37,7 @@ fi
 
 # Learned from standard input, from one file and from two: the same counts, the same codes.
 bpe learn --merges 150 --codes joint --input text --input letters || fail "learning from two files"
-grep -q '^150 merges from [0-9]* different words: joint' log || fail "it does not say what it did"
+grep -q '^150 merges from [0-9]* distinct words: joint' log || fail "it does not say what it did"
 cat text letters | bpe learn --merges 150 --codes piped || fail "learning from standard input"
 cmp joint piped || fail "files and standard input differ"
 bpe learn --merges 100000 --least 200 --codes frequent --input text --input letters || fail "--least"

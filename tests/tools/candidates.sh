@@ -31,7 +31,7 @@ validation all.csv >all.valid
 # Few: a choice among fewer words, so that the loss is smaller at first, and it falls.
 rm model.safetensors.checkpoint
 train "${how[@]}" --log few.csv --candidates 5:2 || fail "--candidates 5:2"
-grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* knows 64 of 64$' log || fail "$(cat log)"
+grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* has translations for 64 of 64$' log || fail "$(cat log)"
 size=$(grep -c . <(metadata vocabulary.target model.safetensors | sed 's/\\n/\n/g'))
 count=$(sed -n 's/^epoch  1 .* \([0-9]*\) candidates per batch .*/\1/p' log)
 ((count > 5 && count < size / 2)) || fail "$count candidates of $size words"
@@ -106,7 +106,7 @@ rm model.safetensors*
 # Given: that of `translate dictionary`, which learns the same, and the same again in another order of lines.
 "$translate" dictionary --source train.a --target train.b --output words 2>log || fail "a dictionary"
 train "${how[@]}" --candidates 5:2 --dictionary words || fail "--dictionary"
-grep -q '^candidates: .*; words knows 64 of 64$' log || fail "$(cat log)"
+grep -q '^candidates: .*; words has translations for 64 of 64$' log || fail "$(cat log)"
 metadata options.candidates model.safetensors.checkpoint | grep -q '^5:2$' || fail "no candidates in the checkpoint"
 cmp model.safetensors few.safetensors || fail "one's own dictionary and a learned one make two models"
 rm model.safetensors*

@@ -247,7 +247,7 @@ for subcommand in tune rerank; do
 done
 cmp test.de val.de || fail "other translations of the example: $(cat test.de)"
 printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >test.de
-refused 'val.weights has weights for score1, words, but there are score1, score2, words' \
+refused 'val.weights has weights for score1, words, got score1, score2, words' \
     "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
 refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
     "$evaluate" tune --reference short.de val.nbest

@@ -139,7 +139,7 @@ tail -c +4097 stale.corpus | cmp - <(tail -c +4097 kept.corpus) || fail "made an
 size=$(stat -c %s kept.corpus)
 for bytes in 8 63 64 500 4096 $((size - 1)); do
     head -c "$bytes" kept.corpus >stale.corpus
-    remade 'cut off\|not a file of sentence pairs\|damaged'
+    remade 'truncated\|not a file of sentence pairs\|damaged'
 done
 { head -c 70 kept.corpus; printf X; tail -c +72 kept.corpus; } >stale.corpus
 remade 'damaged'

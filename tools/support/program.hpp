@@ -56,7 +56,7 @@ private:
 
 inline void ask_for_threads(CLI::App& app, std::size_t& threads)
 {
-    app.add_option("--threads", threads, "number of threads; 0: all of the machine")
+    app.add_option("--threads", threads, "number of threads; 0: all hardware threads")
         ->check(CLI::Range(std::size_t{0}, std::size_t{256}).description(""))
         ->type_name("N")
         ->capture_default_str();

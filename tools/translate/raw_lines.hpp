@@ -37,7 +37,7 @@ public:
     std::string note() const
     {
         return fmt::format(
-            "note: {}, which are not in the model's vocabulary. It was trained on tokens separated by spaces: "
+            "note: {}; such words are not in the model's vocabulary. It was trained on tokens separated by spaces: "
             "tokenize this text the same way, or train with --raw",
             text());
     }
