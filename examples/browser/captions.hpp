@@ -54,7 +54,7 @@ inline heed::translator::language language_of(const std::string& vocabulary, con
     return side;
 }
 
-/// A translator whose parameters are filled in later, with any attention.
+/// A translator with any attention, with parameters to be filled in later.
 class captions {
 public:
     explicit captions(caption_model about) : about_(std::move(about)) {}

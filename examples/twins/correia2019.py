@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Correia, Niculae, Martins 2019: entmax, whose alpha learns."""
+"""Correia, Niculae, Martins 2019: entmax with a learned alpha."""
 import math
 
 import torch

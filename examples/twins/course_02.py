@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 2 of the course: three policies. Another normalizer, another score, another combiner, and all with all."""
+"""Step 2 of the course: three policies. Another normalizer, another score, another combiner, and all combinations."""
 import torch
 
 from twin import Step
@@ -11,7 +11,7 @@ swap = torch.tensor([[0.0, 1], [1, 0]])  # W: thing to action, action to thing
 
 
 def sparsemax(e):
-    """Martins and Astudillo 2016: the nearest point to e among all shares, which may be 0."""
+    """Martins and Astudillo 2016: the point of the simplex nearest to e."""
     falling = e.sort(descending=True).values
     support = 1 + torch.arange(1, len(e) + 1) * falling > falling.cumsum(0)
     threshold = (falling[support].sum() - 1) / support.sum()

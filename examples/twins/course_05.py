@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 5 of the course: going back. The same loss, and autograd in place of the tape."""
+"""Step 5 of the course: gradients. The same loss, with autograd instead of the tape."""
 import torch
 
 from twin import Step

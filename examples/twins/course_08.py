@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 8 of the course: Luong against Bahdanau against none. The translator of step 7 with three attentions."""
+"""Step 8 of the course: Luong, Bahdanau and no attention. The translator of step 7 with three attentions."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DeepSeek-AI 2024 (DeepSeek-V2): latent heads. All keys and values are made of one small vector for each position."""
+"""DeepSeek-AI 2024 (DeepSeek-V2): latent heads. All keys and values are computed from one small vector per position."""
 import torch
 
 from su2021 import turned

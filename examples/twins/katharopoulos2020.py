@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Katharopoulos et al. 2020: linear attention, as the recurrent network that it is. Keys are the values."""
+"""Katharopoulos et al. 2020: linear attention in recurrent form. Keys are the values."""
 import torch
 
 from twin import Twin

@@ -85,7 +85,7 @@ int main(int argc, char** argv)
             print(paper);
             return 0;
         }
-        std::fprintf(stderr, "twins: there is no paper %s; without arguments, the names are listed\n", argv[1]);
+        std::fprintf(stderr, "twins: unknown paper %s; run without arguments to list the names\n", argv[1]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "twins: %s\n", error.what());
     }

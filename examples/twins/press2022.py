@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Press, Smith, Lewis 2022: attention with linear biases (ALiBi), the only head of one."""
+"""Press, Smith, Lewis 2022: attention with linear biases (ALiBi), with a single head."""
 import math
 
 import torch
@@ -20,7 +20,7 @@ places = torch.arange(q.shape[1])
 
 
 def get_slopes(n):
-    """The slopes of n heads as the authors' program has them."""
+    """The slopes of n heads as in the authors' program."""
     def of_power(n):
         start = 2 ** (-2 ** -(math.log2(n) - 3))
         return [start * start ** i for i in range(n)]

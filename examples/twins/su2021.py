@@ -7,7 +7,7 @@ from vaswani2017 import attention
 
 
 def turned(x):
-    """R_p x: the pair m of numbers, 2m and 2m + 1, turns by p · 10000^(-2m/d). Eq. 15 and 34."""
+    """R_p x: the pair m of numbers, 2m and 2m + 1, is rotated by p · 10000^(-2m/d). Eq. 15 and 34."""
     pairs = torch.arange(x.shape[-1] // 2, dtype=x.dtype)
     angle = torch.arange(x.shape[-2], dtype=x.dtype)[:, None] * 10000 ** (-2 * pairs / x.shape[-1])  # [T,d/2]
     a, b = x[..., 0::2], x[..., 1::2]

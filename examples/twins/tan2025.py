@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tan et al. 2025: stick-breaking attention, in which the query's own position takes part."""
+"""Tan et al. 2025: stick-breaking attention, including the position of the query."""
 import math
 
 import torch

@@ -2,7 +2,7 @@
 """Steps of the course that train: the same model in PyTorch, from the same parameters, on the same batches.
 
     learning = Training("06", "copy")                     # runs `twin_course_06`, which is next to `twins`
-    model = learning.begin(Writer(), names)               # heed's parameters; names: of parameters with other names there
+    model = learning.begin(Writer(), names)               # heed's parameters; names: those with other names
     for words in learning.batches: …                      # learning.sees(loss) after loss.backward()
     learning.ends()
     learning.agrees(weights=a)                            # the answers of the model to learning.questions

@@ -8,7 +8,7 @@ from twin import Twin, real_words
 
 
 def attention(q, k, v, seen):
-    """Eq. 1: softmax(Q Kᵀ / √d_k) V. From version 2 on torch.nn.functional.scaled_dot_product_attention does it."""
+    """Eq. 1: softmax(Q Kᵀ / √d_k) V. From version 2 on, torch.nn.functional.scaled_dot_product_attention computes it."""
     e = q @ k.transpose(-1, -2) / math.sqrt(k.shape[-1])
     return torch.softmax(e.masked_fill(~seen, -torch.inf), dim=-1) @ v
 
