@@ -98,8 +98,8 @@ public:
 
     /// Call after on.backward(loss) or backward(): the gradients on the tape become the sums over all ranks. `lifted`
     /// is the model as lifted for this recording. A rank without a loss lifts the model without running backward.
-    /// Throws heed::error on every rank if the models differ, if no rank ran backward, or if the gradients
-    /// of these recordings were already summed.
+    /// Throws heed::error on every rank if the models differ, if no rank ran backward, or if the gradients of these
+    /// recordings were already summed.
     template <ranks R, parameterised L>
     void sum(R& over, const L& lifted, ad::tape<T>& on)
     {

@@ -255,8 +255,7 @@ private:
     }
 
     // Moves a phrase that the reference has at `place` next to the words aligned with the neighbors of that position.
-    // Skips phrases without an
-    // error on either side, and moves to the current position.
+    // Skips phrases without an error on either side, and moves to the current position.
     void try_shifts(std::size_t from, std::size_t place, std::size_t length, std::optional<shift>& best)
     {
         if (wrong_words_[from + length] == wrong_words_[from]) return;

@@ -71,8 +71,7 @@ const cut = (text, most) => {
 const fromRight = text => /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
     .test(text);
 
-// A label that ends at x or, with an angle, begins there and rises. Right-to-left text starts on the
-// right.
+// A label that ends at x or, with an angle, begins there and rises. Right-to-left text starts on the right.
 const label = (text, x, y, angle) => {
     const rtl = fromRight(text);
     return shape('text', {

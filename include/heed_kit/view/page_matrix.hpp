@@ -197,8 +197,8 @@ inline constexpr std::string_view page_matrix = R"js(
 
 // ---- the layout of a matrix
 
-// All matrices of a sentence have the same layout, for comparison: the space for the target words on the
-// left, the side of a cell, and the placement of the source words above their columns.
+// All matrices of a sentence have the same layout, for comparison: the space for the target words on the left,
+// the side of a cell, and the placement of the source words above their columns.
 let layout = null;
 const leastCell = 13, mostCell = 26, leastSize = 11, mostSize = 13;
 const measures = (wide, names, room) => {

@@ -99,7 +99,7 @@ public:
             return HandlerResponse::Handled;
         });
         set_exception_handler([](const httplib::Request&, httplib::Response&, std::exception_ptr why) {
-            std::rethrow_exception(std::move(why));  // the response if memory runs out; run() throws it
+            std::rethrow_exception(std::move(why));  // out of memory: run() throws it
         });
         set_error_handler([](const httplib::Request& asked, httplib::Response& response) {
             if (!response.body.empty()) return;
