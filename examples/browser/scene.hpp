@@ -30,7 +30,7 @@ struct answers {
     std::vector<std::vector<double>> contexts;  // [S][D]: x, the sum of the weights, y, 0
 };
 
-/// A point as a vector: (x, 1, y, 0). So the groups of two dimensions are x and y.
+/// A point as a vector (x, 1, y, 0), so that the two groups of two dimensions are x and y.
 inline void write_point(const point& p, double* to) { to[0] = p.x, to[1] = 1, to[2] = p.y, to[3] = 0; }
 
 /// Words as annotations, [1,T,D].

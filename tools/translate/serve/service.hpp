@@ -53,7 +53,7 @@ struct service_limits {
 /// The functions of a model that the service requires.
 struct engine {
     std::string name;
-    bool has_attention = false;                             // whether it has attention
+    bool has_attention = false;
     std::function<std::size_t(const std::string&)> tokens;  // tokens of a sentence; called from any thread
     // Sentences for which `wanted` becomes false get no translation.
     std::function<std::vector<served_sentence>(const std::vector<std::string>&, const wishes&,
