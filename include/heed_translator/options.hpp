@@ -208,7 +208,7 @@ struct options {
         member("adam-betas", self.adam_betas);
         member("warm-up", self.warm_up,
                option_help{"Optimizer", "increase the rate for N updates, from 1e-7 to --learning-rate,\n"
-                                        "then decrease it with the square root of the update (Vaswani et al. 2017)"});
+                                        "then decrease it as 1 / sqrt(update) (Vaswani et al. 2017)"});
         member("halve-from", self.halve_from,
                option_help{"Optimizer", "halve the rate after each epoch from the Nth on (Luong et al.\n"
                                         "2015); 0: never"});

@@ -26,7 +26,7 @@ for side in source target valid-source valid-target; do
     refused 'empty: is empty' train --$side empty
     refused 'invalid:2:5: byte 0xff is not valid UTF-8' train --$side invalid
     refused 'gap:2: a sentence has no token' train --$side gap
-    refused 'parallel files need the same number' train --$side short
+    refused 'parallel files must have the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
 done
 for side in source valid-target; do  # all are read by one function

@@ -151,7 +151,7 @@ cmp whole.safetensors.checkpoint parts.safetensors.checkpoint >/dev/null ||
     cmp whole.safetensors parts.safetensors || fail "in two parts it is another model"
 # What can be refused is refused before anything is learned from the text.
 head -n 119 train.b >short.b
-refused 'short.b has 119; parallel files need the same number' "${training[@]}" "${raw[@]}" --target short.b --model never.safetensors
+refused 'short.b has 119; parallel files must have the same number' "${training[@]}" "${raw[@]}" --target short.b --model never.safetensors
 if grep 'casing and subwords' log; then fail "it learns before it compares the lengths of files"; fi
 refused '/dev/fd/' "${training[@]}" "${raw[@]}" --target <(cat short.b) --model never.safetensors
 if grep 'casing and subwords' log; then fail "it learns before it compares the lengths of pipes"; fi

@@ -139,7 +139,7 @@ for text in '[["one"]]' '["one", 1]' '[1, "one"]' '{"text": "one"}' '["one", ["t
     translates 400 'text must be a string' "{\"text\": $text}"
 done
 translates 200 '"translations":[{"text":""' '{"text": 1, "beam": [2], "text": "", "beam": 1}'  # of equal names the last
-translates 400 'of more than 3 levels' "$(printf '[%.0s' {1..2000})"
+translates 400 'more than 3 levels' "$(printf '[%.0s' {1..2000})"
 translates 400 'ill-formed UTF-8' $'{"text": "\xff"}'
 translates 400 '\"bean\" is not known' '{"text": "one", "bean": 2}'
 translates 400 'beam must be a whole number from 1 to 64, not 1000000000' '{"text": "one", "beam": 1000000000}'

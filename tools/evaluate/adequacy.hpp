@@ -71,7 +71,7 @@ struct adequacy_command : command {
             const std::vector<std::vector<double>> received =
                 of_links ? from_links(file, *from) : from_weights(file, from);
             if (sentences.value_or(received.size()) != received.size())
-                throw heed::error(fmt::format("{} has {}, {} has {}; they need the same number", file.name,
+                throw heed::error(fmt::format("{} has {}, {} has {}; the numbers must be equal", file.name,
                                               heed::counted(received.size(), "pair"), systems.front(), *sentences));
             sentences = received.size();
             std::vector<metrics::adequacy_counts> statistics;
@@ -142,7 +142,7 @@ private:
         }
         if (!rows.empty()) finish();
         if (from && result.size() != from->lines.size())
-            throw heed::error(fmt::format("{} has {}, {} has {}; they need the same number", file.name,
+            throw heed::error(fmt::format("{} has {}, {} has {}; the numbers must be equal", file.name,
                                           heed::counted(result.size(), "pair"), from->name,
                                           heed::counted(from->lines.size(), "line")));
         return result;

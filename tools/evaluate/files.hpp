@@ -111,7 +111,7 @@ inline void require_as_many(const std::string& name, std::size_t lines, const st
 {
     if (lines != other_lines)
         throw heed::error(
-            fmt::format("{} has {}, {} has {}; they need the same number, since line n of one belongs to line n "
+            fmt::format("{} has {}, {} has {}; the numbers must be equal, since line n of one belongs to line n "
                         "of the other",
                         name, heed::counted(lines, "line"), other, other_lines));
 }

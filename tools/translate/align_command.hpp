@@ -82,7 +82,7 @@ struct align_command {
             ->type_name("FILE");
         app.add_option("--tokens", tokens,
                        "also write the words that links and weights refer to, one line per\n"
-                       "pair: source words ||| target words; in --raw text, punctuation is a word")
+                       "pair: source words ||| target words; with --raw, marks are words")
             ->type_name("FILE");
         CLI::Option* const svg = app.add_option("--picture", picture, "draw the weights as SVG")->type_name("FILE");
         app.add_option("--gold", gold, "human links to mark in the picture: i-j sure, ipj possible")

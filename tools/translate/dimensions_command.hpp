@@ -78,7 +78,7 @@ struct dimensions_command {
         app.add_flag("--by-class", by_class,
                      "for each class, show the --dimensions that\n"
                      "follow it best");
-        add_count(app, "--least", how.least, "ignore classes with fewer words, which are often separated by chance");
+        add_count(app, "--least", how.least, "ignore classes with fewer words, often separated by chance");
     }
 
     int run()

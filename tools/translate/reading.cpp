@@ -244,9 +244,10 @@ void training_text::read_sides(translator_file& file, text_side& source, text_si
 {
     const auto require_as_many = [&](std::size_t lines, std::size_t translations) {
         if (lines == translations) return;
-        throw heed::error(source.path().string() + " has " + std::to_string(lines) + " lines, " +
-                          target.path().string() + " has " + std::to_string(translations) +
-                          "; parallel files need the same number, since line n of one translates line n of the other");
+        throw heed::error(
+            source.path().string() + " has " + std::to_string(lines) + " lines, " + target.path().string() + " has " +
+            std::to_string(translations) +
+            "; parallel files must have the same number, since line n of one translates line n of the other");
     };
     if (file.how.raw) {
         source.count_lines();

@@ -62,8 +62,8 @@ struct run_command {
         add_models(app, paths);
         app.add_option("--input", input, "sentences to translate; standard input if not given")->type_name("FILE");
         app.add_option("--tokens", tokens,
-                       "also write the words that pictures and the page refer to, one line per\n"
-                       "sentence: source words ||| words of its best translation")
+                       "also write the words that pictures and the page refer to, one line\n"
+                       "per sentence: source words ||| words of its best translation")
             ->type_name("FILE");
         add_count(app, "--batch", batch, "sentences per batch; 1: each translation is printed immediately");
         declare_search(app, search);
@@ -82,14 +82,14 @@ struct run_command {
                 ->capture_default_str()
                 ->group("Search");
         app.add_option("--dictionary", words,
-                       "for --candidates: output of `translate dictionary`, for a --bpe model\n"
-                       "with its --model")
+                       "for --candidates: output of `translate dictionary`, for a --bpe\n"
+                       "model with its --model")
             ->needs(limited)
             ->type_name("FILE")
             ->group("Search");
         app.add_option("--phrases", phrases,
-                       "for --candidates: add the N best words of each phrase of up to four source\n"
-                       "tokens, from `translate dictionary --phrases`")
+                       "for --candidates: add the N best words of each phrase of up to four\n"
+                       "source tokens, from `translate dictionary --phrases`")
             ->needs(limited)
             ->type_name("FILE")
             ->group("Search");
@@ -99,8 +99,8 @@ struct run_command {
                 throw CLI::RequiresError("--candidates " + candidates, "--dictionary");
         });
         replace_ = add_replacements(app, replacements,
-                                    "replace unknown words by the source word with the largest weight, or\n"
-                                    "by its translation in this dictionary");
+                                    "replace unknown words by the source word with the largest weight,\n"
+                                    "or by its translation in this dictionary");
         CLI::Option* const svg = app.add_option("--alignments", alignments, "draw the attention weights as SVG")
                                      ->type_name("FILE")
                                      ->group("Pictures");

@@ -111,7 +111,7 @@ struct serve_command {
         add_count(app, "--max-work", most_work, "maximum of tokens × beam per request", any_number)->group("HTTP");
         add_count(app, "--max-answer", most_numbers, "maximum number of words and weights per answer", any_number)
             ->group("HTTP");
-        add_count(app, "--queue", queue, "capacity of the queue in sentences; beyond that, requests are rejected");
+        add_count(app, "--queue", queue, "sentences in the queue; beyond that, requests are rejected");
         add_count(app, "--batch", batch, "sentences per batch");
         app.add_option("--beam", otherwise.beam, "beam of requests that do not set it")
             ->check(CLI::Range(std::size_t{1}, std::size_t{1024}).description(""))

@@ -138,7 +138,7 @@ struct train_command {
                "additive       Bahdanau et al. 2015\n"
                "additive-y     with the previous word (AttY, Choi et al. 2018)\n"
                "per-dimension  one weight per dimension (AttY2D, same paper)\n"
-               "temporal       scores normalized by past scores (Sankaran et al. 2016)\n"
+               "temporal       divided by past scores (Sankaran et al. 2016)\n"
                "rnnsearch:     location-aware, structural-biases, fertility,\n"
                "               gated-coverage, recurrent (stateful); sparsemax,\n"
                "               entmax, sigmoid, decayed-temporal; gated, grouped\n"
