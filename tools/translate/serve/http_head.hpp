@@ -89,7 +89,7 @@ private:
             has_length = true;
             head.body = size;
             if (!refused && size > most_body)
-                refused = refusal(413, "the body has  " + std::string(value) + " bytes; at most " +
+                refused = refusal(413, "the body has " + std::string(value) + " bytes; at most " +
                                            std::to_string(most_body) + " are accepted");
         } else if (same(name, "transfer-encoding")) {
             refused = refusal(411, "Transfer-Encoding is not accepted; send Content-Length");
