@@ -123,7 +123,7 @@ int main()
     std::puts("Before training:\n");
     read_backwards(attend, "forward", true);
 
-    // 4. Training: words of two to eight letters, all of them at every step.
+    // 4. Training: words of two to eight letters, with all steps together.
     const batch words({"ox",      "ant",      "bee",      "cat",     "dog",    "elk",     "fox",     "gnu",
                        "hen",     "kiwi",     "lion",     "mole",    "newt",   "oryx",    "puma",    "quail",
                        "robin",   "snake",    "tiger",    "vixen",   "whale",  "badger",  "donkey",  "ferret",
@@ -150,7 +150,7 @@ int main()
         right = right && result == std::string(word.rbegin(), word.rend());
     }
 
-    // 5. Checks the contracts of heed's policies: gradients by finite differences, empty sentences, padding, a sentence
+    // 5. Checks the contracts of policies: gradients by finite differences, empty sentences, padding, a sentence
     //    alone and in a batch, large scores, wrong shapes and more, in double, in several sizes, and with another
     //    normalizer, since a score must work with all normalizers.
     const mine::nearness score{nn::gaussian<double>(random, 3, 4, 1.0), nn::gaussian<double>(random, 5, 4, 1.0)};

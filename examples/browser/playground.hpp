@@ -184,7 +184,7 @@ public:
                         {page, diagonal_of(scores, score), diagonal_of(normalizers, normalizer),
                          diagonal_of(combiners, combiner), note}});
         };
-        // Two pages are not about policies: the part of them that is visible in a product.
+        // Two pages are not about policies: the visible part in a product.
         add("abcnn", "match", "softmax", "weighted_sum",
             "The scores are the entries of A, if the words are one sentence and the queries the other. ABCNN "
             "has "

@@ -56,7 +56,7 @@ inline std::string percent(const heed::metrics::two_classes& counts)
 inline void train(matcher_file& file, const examples& training, const examples& valid, const recipe& how,
                   const std::filesystem::path& path)
 {
-    fmt::print("{}: {} parameters; {} pairs for training, {} for validation, half of them translations\n", file.form,
+    fmt::print("{}: {} parameters; {} pairs for training, {} for validation, half are translations\n", file.form,
                file.model->parameters(), training.size(), valid.size());
     const auto start = program::clock::now();
     heed::random_source dropout{how.seed, 1000};

@@ -33,7 +33,7 @@ namespace heed::translator {
 
 struct translator_file;
 
-/// How `trained_translator::translate` searches, and what it returns.
+/// Options of `trained_translator::translate`.
 struct translate_options {
     std::size_t beam = 12;          // hypotheses per line; 1: greedy
     std::size_t alternatives = 1;   // number of translations of each line, including the best; at most `beam`
