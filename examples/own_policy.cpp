@@ -150,9 +150,9 @@ int main()
         right = right && result == std::string(word.rbegin(), word.rend());
     }
 
-    // 5. Checks the contracts of policies: gradients by finite differences, empty sentences, padding, a sentence
-    //    alone and in a batch, large scores, wrong shapes and more, in double, in several sizes, and with another
-    //    normalizer, since a score must work with all normalizers.
+    // 5. Checks the contracts of policies: gradients by finite differences, empty sentences, padding, a sentence alone
+    // and in a batch, large scores, wrong shapes and more, in double, in several sizes, and with another normalizer,
+    // since a score must work with all normalizers.
     const mine::nearness score{nn::gaussian<double>(random, 3, 4, 1.0), nn::gaussian<double>(random, 5, 4, 1.0)};
     const verification report =
         verify(attention{score, normalize::temporal{}, combine::weighted_sum{}}, {.query = 3, .width = 5});

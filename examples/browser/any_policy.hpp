@@ -15,9 +15,9 @@
 ///
 ///     any_score<K>   any_normalizer<K>   any_combiner<K>          K: heed::weight_kind
 ///
-/// Each wraps a policy in virtual functions and is itself a policy, so that one product per kind of
-/// weights is compiled instead of thousands. They support only `attention::compose` on plain tensors of double, with a
-/// state_and_word as the query, as required by the page. A step has the overhead of a few calls and allocations.
+/// Each wraps a policy in virtual functions and is itself a policy, so that one product per kind of weights is compiled
+/// instead of thousands. They support only `attention::compose` on plain tensors of double, with a state_and_word as
+/// the query, as required by the page. A step has the overhead of a few calls and allocations.
 namespace browser {
 
 using heed::weight_kind;

@@ -18,8 +18,8 @@
 
 namespace heed::inline HEED_TARGET::metrics {
 
-/// The lexical richness of a text. Models tend to repeat frequent words: few distinct words, many of them the most
-/// common words of the reference.
+/// The lexical richness of a text. Models tend to repeat frequent words: few distinct words, mostly the most common
+/// words of the reference.
 struct word_statistics {
     std::size_t sentences = 0;
     std::size_t words = 0;
