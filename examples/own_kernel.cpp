@@ -41,7 +41,7 @@ template <class Matrix>
 nearness(Matrix, Matrix) -> nearness<Matrix>;
 
 /// 2. The kernel is an operation: the shapes of its results, their values, and the backward pass. The differences q -
-///    k_j, [B,T,A], are never stored. Only real positions are read; padding has weight 0.
+/// k_j, [B,T,A], are never stored. Only real positions are read; padding has weight 0.
 struct nearness_step_op : ops::operation<nearness_step_op> {
     static auto shape(const auto& q, const auto& k, const auto& h, const lengths_view& real)
     {
