@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// characters: a language model that writes a text letter by letter, in the style of the texts that it has read.
+// characters: a language model that generates text letter by letter, in the style of its training text.
 //
 //     characters README.md docs/*.md --prompt "Attention "
 //
-// It is what today's language models are made of, small: layers of self-attention that see no later letter, rotary
-// positions, heads that share keys and values, and, when it writes, a memory of keys and values that grows by one
-// letter at a time. Without a file it reads the poem below, which it soon knows by heart.
+// A small version of current language models: causal self-attention layers, rotary positions, heads that share keys and
+// values and, for generation, a KV cache that grows by one letter at a time. Without a file it learns the poem below,
+// which it soon memorizes.
 //
 // test: --steps 3 --length 30 --context 32
 // test, exhaustive: --steps 60 --length 60 --context 64 --must-reach 1.5
@@ -45,7 +45,7 @@ namespace {
 
 // 1. The model.
 
-/// x ← x + Attention(norm(x)),  x ← x + FFN(norm(x)): no letter sees a later one.
+/// x ← x + Attention(norm(x)),  x ← x + FFN(norm(x)), causal.
 template <class Attention, class Residual, class FeedForward>
 struct layer {
     Attention attention;
@@ -53,14 +53,14 @@ struct layer {
     FeedForward feed_forward;
     Residual around_feed_forward;
 
-    /// All letters at once, for training: x [B,S,D].
+    /// All letters in parallel, for training: x [B,S,D].
     auto operator()(const tensor auto& x) const
     {
         return through(x, [&](const auto& in) { return attention(attention.on(in), in, causal{}); });
     }
 
-    /// The next letters [B,n,D]; `known` becomes the memory of all so far. They see no further back than in training,
-    /// where distances were at most `context`.
+    /// The next letters [B,n,D]; `known` becomes the memory of all letters so far. They see at most `context` letters
+    /// back, the largest distance in training.
     template <class Memory>
     auto next(const tensor auto& x, Memory& known, bool first, std::size_t context) const
     {
@@ -145,7 +145,7 @@ auto make_model(random_source& random, const sizes& n)
     return language_model{std::move(E), std::move(layers), nn::make_layer_norm<float>(n.width), nn::zeros<float>(256)};
 }
 
-// 2. The text: windows of it that begin anywhere.
+// 2. The text: windows at random positions.
 
 const char* const poem = "Tell me, where do you look, said the word to the word,\n"
                          "at the one that came first, or the last one you heard?\n"
@@ -159,7 +159,7 @@ struct batch {
     ops::expected_words<float> targets;
 };
 
-/// Windows of `context` letters, each with the letter that follows it.
+/// Windows of `context` letters, each with the following letter.
 batch windows(std::span<const char> text, std::size_t count, std::size_t context, std::uint64_t stream)
 {
     batch made{{context, count}, {{context, count}, std::vector<float>(context * count, 1.0F)}};
@@ -184,7 +184,7 @@ std::string read(const std::vector<std::string>& files)
     return files.empty() ? poem : text;
 }
 
-// 3. Training and writing.
+// 3. Training and generation.
 
 struct settings {
     std::vector<std::string> files;
@@ -197,7 +197,7 @@ struct settings {
 
 constexpr double nats_per_bit = 0.6931471805599453;
 
-/// Bits for a letter of a text that the model has not read.
+/// Bits per letter of unseen text.
 double bits(const auto& model, std::span<const char> text, std::size_t context)
 {
     const std::size_t count = std::clamp<std::size_t>(text.size() / (context + 1), 1, 32);
@@ -231,7 +231,7 @@ void train(auto& model, std::span<const char> text, std::span<const char> held, 
                               static_cast<double>(step * how.batch * how.context) / took));
         if (step % report == 0 || step == how.steps) {
             line.clear();
-            fmt::print(stderr, "step {:5}   {:.3f} bits a letter, {:.3f} on text held back   {}\n", step,
+            fmt::print(stderr, "step {:5}   {:.3f} bits per letter, {:.3f} on held-out text   {}\n", step,
                        sum / static_cast<double>((step - 1) % report + 1), bits(model, held, how.context),
                        program::duration_text(took));
             sum = 0;
@@ -239,7 +239,7 @@ void train(auto& model, std::span<const char> text, std::span<const char> held, 
     }
 }
 
-/// Writes `length` letters behind the prompt. Each layer keeps the keys and values of all letters so far.
+/// Appends `length` letters to the prompt. Each layer stores the keys and values of all letters so far.
 std::string write(const auto& model, const settings& how, random_source& random)
 {
     std::string text = how.prompt.empty() ? "\n" : how.prompt;
@@ -255,7 +255,7 @@ std::string write(const auto& model, const settings& how, random_source& random)
         done = text.size();
         const auto last = ops::step_of(model.last(x), letters.steps - 1);
         const auto scores = ops::linear(last, ops::transpose(model.E), model.b);
-        // Draws from softmax(scores / temperature).
+        // Samples from softmax(scores / temperature).
         const double top = *std::max_element(scores.begin(), scores.end());
         std::vector<double> sums;
         for (const float score : scores)
@@ -272,33 +272,32 @@ int run(const settings& how)
     set_threads(how.threads);
     if (how.model.width % how.model.heads != 0 || how.model.width / how.model.heads % 2 != 0 ||
         how.model.heads % how.model.groups != 0) {
-        throw error(
-            fmt::format("--width {} with {} heads in {} groups: a head must have an even width, and each group as "
-                        "many heads",
-                        how.model.width, how.model.heads, how.model.groups));
+        throw error(fmt::format("--width {} with {} heads in {} groups: heads must have an even width, and groups the "
+                                "same number of heads",
+                                how.model.width, how.model.heads, how.model.groups));
     }
     random_source random{how.seed};
     auto model = make_model(random, how.model);
     if (!how.load.empty()) io::take(io::load(how.load), model);
     if (how.steps > 0) {
         const std::string all = read(how.files);
-        const std::size_t back = std::max(all.size() / 20, how.context + 2);  // held back, the end of it
+        const std::size_t back = std::max(all.size() / 20, how.context + 2);  // the end is held out
         if (all.size() < 2 * back) {
-            throw error(fmt::format("the text has {} letters; with a --context of {} it needs at least {}", all.size(),
+            throw error(fmt::format("the text has {} letters; a --context of {} requires at least {}", all.size(),
                                     how.context, 2 * (how.context + 2)));
         }
         const std::span<const char> text{all.data(), all.size() - back}, held{text.data() + text.size(), back};
         fmt::print(stderr, "{} letters, {} parameters\n", all.size(), parameter_count(model));
         train(model, text, held, how, random);
         if (const double is = bits(model, text, how.context); is > how.must_reach)
-            throw error(fmt::format("{:.3f} bits a letter, but at most {} were asked for", is, how.must_reach));
+            throw error(fmt::format("{:.3f} bits per letter, but --must-reach is {}", is, how.must_reach));
     }
     if (!how.save.empty()) {
         io::archive archive;
         io::put(archive, model);
         io::save(how.save, archive);
     }
-    std::istringstream lines(write(model, how, random));  // it may have learned half of a character of several bytes
+    std::istringstream lines(write(model, how, random));  // the last letter may be an incomplete UTF-8 character
     for (std::string line; std::getline(lines, line);) fmt::print("{}\n", text::printable(line));
     return 0;
 }
@@ -307,31 +306,32 @@ int run(const settings& how)
 
 int main(int argc, char** argv)
 {
-    CLI::App app{"Reads texts letter by letter, and writes one of its own."};
+    CLI::App app{"Train a letter-by-letter language model, and generate text."};
     settings how;
     const auto number = [&](const char* name, std::size_t& to, std::size_t least, const char* what) {
         app.add_option(name, to, what)->check(CLI::Range(least, std::size_t{1} << 30))->capture_default_str();
     };
-    app.add_option("text", how.files, "files to read, one after the other; without any a poem")->type_name("FILE");
-    number("--steps", how.steps, 0, "updates; 0: only write, with a model that was saved");
-    number("--batch", how.batch, 1, "windows in an update");
-    number("--context", how.context, 2, "letters in a window");
-    number("--width", how.model.width, 2, "numbers for each letter");
+    app.add_option("text", how.files, "training files, concatenated; default: a poem")->type_name("FILE");
+    number("--steps", how.steps, 0, "updates; 0: only generate, with a loaded model");
+    number("--batch", how.batch, 1, "windows per update");
+    number("--context", how.context, 2, "letters per window");
+    number("--width", how.model.width, 2, "width of the model");
     number("--layers", how.model.layers, 1, "layers");
-    number("--heads", how.model.heads, 1, "heads of a layer");
+    number("--heads", how.model.heads, 1, "heads per layer");
     number("--groups", how.model.groups, 1, "groups of heads that share keys and values");
-    app.add_option("--rate", how.rate, "greatest learning rate of Adam")
+    app.add_option("--rate", how.rate, "maximum learning rate of Adam")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_option("--prompt", how.prompt, "the beginning of the text to write");
-    number("--length", how.length, 0, "letters to write");
-    app.add_option("--temperature", how.temperature, "below 1: likely letters are drawn even more often")
+    app.add_option("--prompt", how.prompt, "the beginning of the generated text");
+    number("--length", how.length, 0, "letters to generate");
+    app.add_option("--temperature", how.temperature, "sampling temperature; below 1: likely letters become more likely")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--save", how.save, "where to save the model")->type_name("FILE");
-    app.add_option("--load", how.load, "a saved model of the same sizes to go on with")->type_name("FILE");
-    app.add_option("--must-reach", how.must_reach, "fail unless letters read take at most so many bits");
-    app.add_option("--seed", how.seed, "another seed gives another model and text")->capture_default_str();
+    app.add_option("--load", how.load, "a saved model of the same sizes to continue with")->type_name("FILE");
+    app.add_option("--must-reach", how.must_reach,
+                   "fail unless the training loss is at most this many bits per letter");
+    app.add_option("--seed", how.seed, "random seed of the model and the text")->capture_default_str();
     program::ask_for_threads(app, how.threads);
     return program::run(app, "characters", argc, argv, [&] { return run(how); });
 }

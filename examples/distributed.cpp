@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// distributed: a training loop of one's own on several processes, on one machine or on many.
+// distributed: a custom training loop on several processes, on one machine or on many.
 //
 //     distributed                        one process
 //     mpirun -n 3 distributed            three, on this machine
 //     mpirun -n 8 --hostfile hosts distributed
 //
-// The task: find the largest number of a list. Attention scores each number, and the context, which is the numbers'
-// mean by its weights, should be the largest. Four lines have to do with ranks; they are marked.
+// The task: find the largest number of a list. Attention scores each number, and the context, the weighted mean of the
+// numbers, should be the largest. The four lines that involve ranks are marked.
 //
 // test:
 
@@ -43,7 +43,7 @@ namespace {
 
 constexpr std::size_t lists = 32, numbers = 6, hidden = 8, updates = 200;
 
-/// Some lists of the batch of an update: from `first` on, `count` of them.
+/// Lists of the batch of an update: `count` lists from `first` on.
 struct batch {
     array<float, 3> lists_of_numbers;  // [B,T,1]
     array<float, 2> query, largest;    // [B,1]
@@ -71,7 +71,7 @@ auto make_model()
                      normalize::softmax{}, combine::weighted_sum{}};
 }
 
-/// The squared errors, divided by the lists of the whole batch: the losses of all ranks add up to its mean.
+/// The squared errors, divided by the number of lists in the whole batch: the losses of all ranks sum to its mean.
 auto loss_of(const auto& attend, const batch& now)
 {
     const auto memory = attend.on(now.lists_of_numbers);
@@ -84,21 +84,21 @@ int train_largest()
 {
     auto model = make_model();
     engine ranks;                                                                        // 1
-    distributed::optimizer optimizer{ranks, train::adam<float>({.rate = 0.05}), model};  // 2: around train::adam
+    distributed::optimizer optimizer{ranks, train::adam<float>({.rate = 0.05}), model};  // 2: wraps train::adam
 
     ad::tape<float> tape;
     float loss = 0;
     for (std::size_t update = 0; update < updates; ++update) {
-        const auto mine = distributed::share_of(ranks, lists);  // 3: which lists of the batch are this rank's
+        const auto mine = distributed::share_of(ranks, lists);  // 3: this rank's lists of the batch
         tape.clear();
         const auto lifted = ad::lift(tape, model);
         const auto part = loss_of(lifted, batch(update, mine.first, mine.size()));
-        optimizer.backward(lifted, part);          // 4: tape.backward(part), and gradients that are final are summed
+        optimizer.backward(lifted, part);          // 4: tape.backward(part), and final gradients are summed
         optimizer.step(model, lifted, tape, 1.0);  // with the gradients of all ranks
         loss = *part.data();
     }
 
-    // What only one process should do is rank 0's.
+    // Only rank 0 prints.
     ranks.sum(std::span<float>(&loss, 1));
     if (ranks.rank() == 0) std::printf("%zu rank(s): loss %.4f\n", ranks.size(), static_cast<double>(loss));
 
@@ -115,7 +115,7 @@ int main()
 {
     try {
         return train_largest();
-    } catch (const std::exception& problem) {  // the other ranks end, too
+    } catch (const std::exception& problem) {  // the other ranks end as well
         std::fprintf(stderr, "distributed: %s\n", problem.what());
         return 1;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// from_pytorch: what one knows from PyTorch, in heed. docs/learn/from_pytorch.md quotes it.
+// from_pytorch: PyTorch idioms and their counterparts in heed. docs/learn/from_pytorch.md quotes it.
 //
 // test:
 
@@ -27,7 +27,7 @@ using namespace heed;
 namespace {
 
 // section: module
-// class Reader(nn.Module): attention over h [B,T,D], asked once by q [B,Q], and a linear layer
+// class Reader(nn.Module): attention over h [B,T,D] with one query q [B,Q], and a linear layer
 template <class Attend, class Matrix, class Vector>
 struct reader {
     Attend attend;
@@ -39,7 +39,7 @@ struct reader {
         const auto memory = attend.on(h, real);
         return ops::linear(attend.step(memory, q, attend.start(memory)).context, W, b);
     }
-    static auto parameters(auto& self, auto&& visit)  // what nn.Module finds out by itself
+    static auto parameters(auto& self, auto&& visit)  // automatic in nn.Module
     {
         auto attend = visit("attend", self.attend);
         auto W = visit("W", self.W);
@@ -48,7 +48,7 @@ struct reader {
     }
 };
 template <class Attend, class Matrix, class Vector>
-reader(Attend, Matrix, Vector) -> reader<Attend, Matrix, Vector>;  // clang++ before 17 asks for it
+reader(Attend, Matrix, Vector) -> reader<Attend, Matrix, Vector>;  // required by clang++ before 17
 // end
 
 template <class T>
@@ -91,7 +91,7 @@ void tensors()
     // section: broadcasting
     const auto with_bias = ops::linear(x, array<float, 2>{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, b);  // x @ W + b
     const auto sums = ops::add_per_position(k, q);                                               // k + q[:, None]
-    // ops::add(q, k) throws shape_error: a shape never grows by itself
+    // ops::add(q, k) throws shape_error: shapes are never broadcast implicitly
     // end
     holds("each", sums(1, 2, 0) == q(1, 0) + k(1, 2, 0) && with_bias(1, 1) == b(1));
 }
@@ -109,7 +109,7 @@ void gradients()
     tape.backward(loss);                                  // loss.backward()
     const auto d_W = copy_of(tape.gradient(W_on_tape));   // W.grad.clone()
     tape.clear();                                         // forgets graph and gradients, keeps the memory
-    const auto plain = ops::tanh(ops::linear(x, W));      // with torch.no_grad(): nothing is on a tape
+    const auto plain = ops::tanh(ops::linear(x, W));      // with torch.no_grad(): no tape
     // end
     float must = 0;
     for (std::size_t i = 0; i < 2; ++i) must += x(i, 0) * 2 * plain(i, 1) * (1 - plain(i, 1) * plain(i, 1));

@@ -3,8 +3,8 @@
 // gallery: one picture of each mechanism's weights, for docs/mechanisms.
 //
 // Nothing is trained. There is one small sentence pair, with "the" twice. Annotations and queries encode a word and the
-// half of the sentence it is in; parameters are set by hand so that a score is high if both agree. The pictures show
-// what the mechanisms compute from these. The lines between `section` and `end` are quoted in docs/mechanisms.
+// half of the sentence it is in; parameters are set manually so that a score is high if both agree. The pictures show
+// the weights that the mechanisms compute. The lines between `section` and `end` are quoted in docs/mechanisms.
 //
 //     gallery --out docs/pictures/mechanisms
 //
@@ -33,7 +33,6 @@ using namespace heed;
 namespace {
 
 // ---- the example
-// -------------------------------------------------------------------------------------------------------
 
 enum word : std::size_t { the, cat, saw, dog, stop };
 constexpr std::size_t words = 5, places = 6;
@@ -51,7 +50,7 @@ std::vector<std::string> spelled(const sentence& text)
     return all;
 }
 
-/// What a decoder looks for at each step, and what it then writes.
+/// The words that a decoder looks for at each step, and the words that it then writes.
 struct questions {
     sentence wanted;
     std::vector<std::string> target;
@@ -80,7 +79,7 @@ array<float, 2> diagonal(std::size_t size, float value)
     return m;
 }
 
-/// The annotations of a sentence, [1,T,D]; those of the wanted words serve as queries.
+/// The annotations of a sentence, [1,T,D]; those of the words to find serve as queries.
 array<float, 3> features(const sentence& text)
 {
     auto h = filled<float, 3>({1, text.size(), D}, 0.0f);
@@ -110,7 +109,7 @@ const auto v = [] {
     return x;
 }();
 
-/// x in column k of one row, for each word's hidden unit.
+/// x in column k of one row, for the hidden unit of each word.
 array<float, 2> on_words(std::size_t rows, std::size_t row, float x)
 {
     auto m = filled<float, 2>({rows, A}, 0.0f);
@@ -119,7 +118,6 @@ array<float, 2> on_words(std::size_t rows, std::size_t row, float x)
 }
 
 // ---- drawing
-// -----------------------------------------------------------------------------------------------------------
 
 struct picture {
     std::string title;
@@ -127,7 +125,7 @@ struct picture {
     std::vector<std::string> columns = spelled(source), rows = fluent.target;
 };
 
-constexpr double across = 800;  // pixels: about the width of a page's text; what is compared stands side by side
+constexpr double across = 800;  // pixels: about the width of the text of a page; compared pictures are side by side
 
 struct gallery {
     std::filesystem::path directory;
@@ -146,13 +144,13 @@ struct gallery {
 
 /// The query of step s.
 auto ask(const questions& what, std::size_t s) { return ops::step_of(features(what.wanted), s); }
-/// The same with the previous target word, one-hot.
+/// As above with the previous target word, one-hot.
 auto ask_with_word(const questions& what, std::size_t s)
 {
     return state_and_word{ask(what, s), matrix(1, places, {{0, s, 1.0f}})};
 }
 
-/// The mean of weights per dimension or group.
+/// The mean of the weights per dimension or group.
 constexpr std::size_t mean = static_cast<std::size_t>(-1);
 
 void add_row(std::vector<float>& rows, const array<float, 2>& weights, std::size_t)
@@ -195,7 +193,7 @@ std::vector<float> look_with_word(const auto& attend, const questions& what = fl
                 [&what](std::size_t s) { return ask_with_word(what, s); });
 }
 
-/// The weights that the context is really computed with: one-hot values recover them from the context.
+/// The effective weights of the context: one-hot values recover them from the context.
 std::vector<float> look_through(const auto& attend)
 {
     auto values = filled<float, 3>({1, places, places}, 0.0f);
@@ -212,7 +210,6 @@ std::vector<float> look_through(const auto& attend)
 }
 
 // ---- scores
-// ------------------------------------------------------------------------------------------------------------
 
 void additive(gallery& to)
 {
@@ -224,7 +221,7 @@ void additive(gallery& to)
 
 void multiplicative(gallery& to)
 {
-    // The queries' features are ordered differently from the annotations'; W_a maps one to the other.
+    // The features of queries are ordered differently from those of annotations; W_a maps one to the other.
     const auto mixed = [](std::size_t s) {
         auto q = ask(fluent, s);
         std::rotate(q.begin(), q.begin() + 1, q.begin() + words);
@@ -339,7 +336,7 @@ void talking_heads_(gallery& to)
 
 void differential(gallery& to)
 {
-    // Both heads of the pair see the full stop, whatever is asked; the first reads the words, too.
+    // Both heads of the pair see the full stop, independent of the query; the first also reads the words.
     constexpr std::size_t K = words + 1;
     auto W_Q = filled<float, 2>({D, 2 * K}, 0.0f), W_K = W_Q;
     for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_K(k, k) = 1.4f;
@@ -390,7 +387,7 @@ void latent_heads_(gallery& to)
 
 void multi_hop_(gallery& to)
 {
-    // The decoder's state knows the half, the previous word tells which word comes next.
+    // The state of the decoder encodes the half; the previous word determines the next word.
     const auto W_d = diagonal(D, 1);
     const auto b = vector(D, {});
     // section: multi-hop
@@ -413,7 +410,7 @@ void multi_hop_(gallery& to)
 
 void with_word(gallery& to)
 {
-    // The state knows only the half; Y knows which word follows the previous target word.
+    // The state encodes only the half; Y encodes which word follows the previous target word.
     auto Y = filled<float, 2>({places, A}, 0.0f);
     for (std::size_t t = 0; t < places; ++t) Y(t, source[t]) = 2;
     // section: with-word
@@ -455,8 +452,7 @@ void grouped(gallery& to)
     to.draw("grouped", {{"group 1", look(attend, fluent, 0)}, {"group 2", look(attend, fluent, 1)}});
 }
 
-// ---- scores that remember
-// ----------------------------------------------------------------------------------------------
+// ---- scores with memory
 
 void coverage(gallery& to)
 {
@@ -500,7 +496,7 @@ void gated_coverage(gallery& to)
                      combine::weighted_sum{}};
     // end
     const auto covered = look(attend, stuck);
-    attend.score.cell.W(saw, 0) = -4;  // the unit also reads the annotation: for this word its gate stays shut
+    attend.score.cell.W(saw, 0) = -4;  // the unit also reads the annotation: its gate stays closed for this word
     to.draw("gated-coverage", {{"gated coverage", covered, spelled(source), stuck.target},
                                {"\"saw\" shuts the gate", look(attend, stuck), spelled(source), stuck.target}});
 }
@@ -544,7 +540,7 @@ void structural_biases(gallery& to)
 
 void recurrent(gallery& to)
 {
-    // The unit weakly copies what was read; W_r encodes which word follows it.
+    // The unit weakly copies the context; W_r encodes the following word.
     nn::gru cell{filled<float, 2>({places + D, 3 * D}, 0.0f), filled<float, 1>({3 * D}, 0.0f),
                  filled<float, 2>({D, 2 * D}, 0.0f), filled<float, 2>({D, D}, 0.0f)};
     for (std::size_t k = 0; k < D; ++k) cell.W(places + k, 2 * D + k) = 1, cell.b(k) = 4;
@@ -556,7 +552,7 @@ void recurrent(gallery& to)
     attention attend{score::with_recurrence{score::additive{W, U, v}, W_r, cell}, normalize::softmax{},
                      combine::weighted_sum{}};
     // end
-    // After the first step the queries only encode the half.
+    // After the first step, the queries encode only the half.
     const auto half = [](std::size_t s) {
         auto q = ask_with_word(fluent, s);
         for (std::size_t k = 0; k < words && s > 0; ++k) q.state(0, k) = 0;
@@ -570,7 +566,6 @@ void recurrent(gallery& to)
 }
 
 // ---- normalizers
-// -------------------------------------------------------------------------------------------------------
 
 const attention plain{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
 
@@ -606,7 +601,7 @@ void document_memory(gallery& to)
         return all;
     };
     const auto first_words = ids(source), second_words = ids(second);
-    // Everything in the first sentence is translated except the dog.
+    // Everything in the first sentence except the dog is translated.
     const questions without_dog{{the, cat, saw, the, the, stop}, {}};
     const auto memory = attend.on(annotations);
     auto state = attend.start(memory);
@@ -688,7 +683,7 @@ void sink(gallery& to)
     const auto look_at_all = [](const auto& attend) {
         const auto memory = attend.on(annotations);
         return look(attend, memory, attend.start(memory), places, [](std::size_t s) {
-            return s == 2 ? filled<float, 2>({1, D}, 0.0f) : ask(fluent, s);  // the third step looks for nothing
+            return s == 2 ? filled<float, 2>({1, D}, 0.0f) : ask(fluent, s);  // the third query is empty
         });
     };
     // section: sink
@@ -715,7 +710,7 @@ void modified(gallery& to)
 
 void rotary(gallery& to)
 {
-    const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // all words alike: only positions differ
+    const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // equal words: only positions differ
     const auto look_at_same = [&](const auto& attend) {
         const auto memory = attend.on(same);
         return look(attend, memory, attend.start(memory), places, [&](std::size_t) { return ops::step_of(same, 0); });
@@ -729,9 +724,9 @@ void rotary(gallery& to)
 
 void relative(gallery& to)
 {
-    const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // all words alike: only distances differ
+    const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // equal words: only distances differ
     const auto distances =
-        matrix(16, 5, {{0, 1, 10.0f}, {0, 0, -4.0f}});  // one before is preferred to all farther back
+        matrix(16, 5, {{0, 1, 10.0f}, {0, 0, -4.0f}});  // one before is preferred to all earlier positions
     const auto vectors = filled<float, 2>({5, 16}, 0.0f);
     const auto look_at_same = [&](const auto& attend) {
         const auto memory = attend.on(same);
@@ -749,7 +744,7 @@ void relative(gallery& to)
 
 void forgetting(gallery& to)
 {
-    const auto w = matrix(D, 1, {{saw, 0, -2.0f}});  // nearly shut at "saw"
+    const auto w = matrix(D, 1, {{saw, 0, -2.0f}});  // nearly closed at "saw"
     const auto b = vector(1, {{0, 2.0f}});
     const auto alike = [&](const auto& attend) {
         const auto memory = attend.on(annotations);
@@ -773,7 +768,7 @@ void forgetting(gallery& to)
 
 void gated_decay(gallery& to)
 {
-    const auto w = matrix(D, 1, {{saw, 0, -3.0f}});  // nearly shut at "saw"
+    const auto w = matrix(D, 1, {{saw, 0, -3.0f}});  // nearly closed at "saw"
     const auto b = vector(1, {{0, 3.0f}});
     const auto alike = [&](const auto& attend) {
         const auto memory = attend.on(annotations);
@@ -798,7 +793,8 @@ void gated_decay(gallery& to)
 
 void contextual_positions(gallery& to)
 {
-    // Queries ask for "the": a gate is open there and shut elsewhere. Only positions are compared besides.
+    // Queries look for "the": the gate is open there and closed elsewhere. Apart from this, only positions are
+    // compared.
     auto ask = filled<float, 2>({1, D}, 0.0f);
     ask(0, the) = 16, ask(0, one) = -16;
     const auto distances = matrix(D, 5, {{one, 1, -0.5f}}), positions = matrix(D, 3, {{one, 1, -0.5f}});
@@ -827,7 +823,7 @@ void dynamic_convolution(gallery& to)
 {
     const auto w = vector(3, {{0, 1.0f}, {1, 2.0f}, {2, 1.0f}});
     const auto W_k = matrix(D, 3, {{cat, 0, 2.0f}, {dog, 0, 2.0f}, {saw, 1, 2.0f}, {stop, 1, 2.0f}, {the, 2, 2.0f}});
-    const auto own = [&](const auto& attend) {  // each word asks for itself
+    const auto own = [&](const auto& attend) {  // each word looks for itself
         const auto memory = attend.on(annotations);
         return look(attend, memory, attend.start(memory), places,
                     [&](std::size_t s) { return ops::step_of(annotations, s); });
@@ -879,7 +875,7 @@ void stick_breaking(gallery& to)
     to.draw("stick-breaking", {{"softmax", look(softmax)}, {"stick breaking", look(stick)}});
 }
 
-/// Scores of 6 where the word is the one that is asked for: queries know it, but not the half of the sentence.
+/// The score is 6 for the requested word: queries encode it, but not the half of the sentence.
 const auto same_word = [] {
     auto W_a = diagonal(D, 1.5f);
     W_a(first_half, first_half) = W_a(second_half, second_half) = W_a(one, one) = 0;
@@ -923,11 +919,10 @@ void weight_dropout(gallery& to)
     attention attend{score::additive{W, U, v}, normalize::dropout{0.3, 7}, combine::weighted_sum{}};
     // end
     attend.normalize.options.at_inference = true;
-    to.draw("weight-dropout", {{"what is shown", look(attend)}, {"what the context is made of", look_through(attend)}});
+    to.draw("weight-dropout", {{"weights", look(attend)}, {"weights after dropout", look_through(attend)}});
 }
 
 // ---- combiners
-// ---------------------------------------------------------------------------------------------------------
 
 void combiners(gallery& to)
 {
@@ -942,7 +937,6 @@ void combiners(gallery& to)
 }
 
 // ---- sentence pairs
-// ----------------------------------------------------------------------------------------------------
 
 void abcnn_(gallery& to)
 {
@@ -964,7 +958,6 @@ void abcnn_(gallery& to)
 }
 
 // ---- penalties
-// ---------------------------------------------------------------------------------------------------------
 
 std::string judged(const std::string& name, const std::vector<array<float, 2>>& weights)
 {
@@ -972,10 +965,10 @@ std::string judged(const std::string& name, const std::vector<array<float, 2>>& 
     const std::vector<penalty::links> links{{{0, 0}, {1, 1}, {2, 2}, {4, 4}, {5, 5}}};
     // clang-format off
     // section: penalties
-    auto once     = penalty::doubly_stochastic(weights, real);        // every source word as much as any other
-    auto not_same = penalty::coverage(weights, real);                 // not again where it was before
-    auto forward  = penalty::monotone(weights, real);                 // from left to right
-    auto as_told  = penalty::guided_alignment(weights, links, real);  // where these links are
+    auto once     = penalty::doubly_stochastic(weights, real);        // equal coverage of all source words
+    auto not_same = penalty::coverage(weights, real);                 // no repeated attention
+    auto forward  = penalty::monotone(weights, real);                 // left to right
+    auto as_told  = penalty::guided_alignment(weights, links, real);  // along these links
     // end
     // clang-format on
     const auto number = [](const auto& loss) { return double(*view_of(loss).data); };
@@ -1058,7 +1051,7 @@ int main(int argc, char** argv)
                                    penalties}) {
             section(to);
         }
-        constexpr std::size_t limit = 15000;  // a page shows one of them, which must load quickly
+        constexpr std::size_t limit = 15000;  // a page shows one picture, which must load quickly
         if (to.largest > limit) {
             fmt::print(stderr, "gallery: a picture has {} bytes, more than {}\n", to.largest, limit);
             return 1;

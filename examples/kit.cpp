@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kit: heed's tools around a model, used without heed's models: subword pieces, a search over a model of your own,
-// metrics, word links, and an HTML page. docs/how_to/kit.md quotes it.
+// kit: heed's tools without heed's models: subwords, a search over a custom model, metrics, word links, and an HTML
+// page. docs/how_to/kit.md quotes it.
 //
 // test:
 
@@ -101,7 +101,7 @@ void search()
     seq2seq::beam_options how;
     how.width = 12;
     how.best = 3;
-    how.no_repeat = 2;      // no two words in a row twice
+    how.no_repeat = 2;      // no repeated bigrams
     how.at_most = {0, 10};  // words
     const auto found = seq2seq::beam<float>(at_work, lengths{1}, how);
     for (const auto& each : found[0])
@@ -125,7 +125,7 @@ void metrics_of_text()
     std::printf("%s\n", bleu.text().c_str());
     std::printf("TER %.2f, chrF %.2f\n", metrics::ter(tokens(ours), tokens(reference)), metrics::chrf(ours, reference));
 
-    // Is one system better than the other, or is it chance? Works for any metric that sums over sentences.
+    // Tests whether the difference is significant. Works for any metric that sums over sentences.
     const auto of = [&](const auto& system) { return metrics::ter_statistics(tokens(system), tokens(reference)); };
     const auto p = metrics::paired_bootstrap(of(ours), of(theirs), [](const auto& sum) { return metrics::ter(sum); });
     std::printf("the other's TER is %.2f, p = %.3f\n", p.second.score, p.p_value);

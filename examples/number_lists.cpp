@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// number_lists: parallel text whose length one chooses.
+// number_lists: parallel text of configurable length.
 //
 //     seven hundred , twenty four , one          sieben hundert , vier und zwanzig , eins
 //
 // Each sentence is a list of numbers in words (number_words.hpp), English in one file and German in the other, for
-// questions that no corpus answers: does a system that has read lists of three also translate lists of twelve?
+// experiments that no corpus allows: does a system trained on lists of three translate lists of twelve?
 //
 // test: --numbers 1:3 --count 20 --source source --target target --links links
 
@@ -27,14 +27,14 @@
 namespace {
 
 struct request {
-    std::pair<std::size_t, std::size_t> numbers{1, 3};  // least and most in a list
+    std::pair<std::size_t, std::size_t> numbers{1, 3};  // minimum and maximum per list
     std::size_t count = 1000;
     std::uint64_t seed = 1;
     std::uint32_t below = 1000;
     std::string source, target, links;
 };
 
-/// Both files, and for each pair the links between its words, as `translate align` writes them.
+/// Both files, and for each pair the links between its words, in the format of `translate align`.
 int write(const request& how)
 {
     numbers::detail::generator random{how.seed};
@@ -63,11 +63,11 @@ int write(const request& how)
 
 int main(int argc, char** argv)
 {
-    CLI::App app{"Write lists of numbers in English and German words: parallel text whose length one chooses."};
+    CLI::App app{"Write lists of numbers in English and German words: parallel text of configurable length."};
     request how;
     constexpr std::uint32_t numbers_limit = numbers::limit;
     std::string wanted = "1:3";
-    app.add_option("--numbers", wanted, "numbers in a list: from MIN to MAX, each as often")
+    app.add_option("--numbers", wanted, "numbers per list: from MIN to MAX, equally often")
         ->check(CLI::Validator(
             [&](std::string& text) -> std::string {
                 std::size_t least = 0, most = 0;
@@ -75,7 +75,7 @@ int main(int argc, char** argv)
                 const int read = std::sscanf(text.c_str(), "%4zu%c%4zu%c", &least, &colon, &most, &rest);
                 if (read == 1) most = least;
                 if ((read != 1 && (read != 3 || colon != ':')) || least == 0 || most < least)
-                    return "--numbers takes MIN:MAX, such as 1:3, not \"" + text + "\"";
+                    return "--numbers requires MIN:MAX, such as 1:3, not \"" + text + "\"";
                 how.numbers = {least, most};
                 return "";
             },
@@ -90,10 +90,9 @@ int main(int argc, char** argv)
         ->check(CLI::Range(std::uint32_t{1}, numbers_limit))
         ->type_name("N")
         ->capture_default_str();
-    app.add_option("--seed", how.seed, "another seed gives other lists")->type_name("N")->capture_default_str();
+    app.add_option("--seed", how.seed, "random seed of the lists")->type_name("N")->capture_default_str();
     app.add_option("--source", how.source, "the English file to write")->type_name("FILE")->required();
     app.add_option("--target", how.target, "the German file to write")->type_name("FILE")->required();
-    app.add_option("--links", how.links, "also write which word translates which, as pairs i-j from 0")
-        ->type_name("FILE");
+    app.add_option("--links", how.links, "also write word links, as pairs i-j from 0")->type_name("FILE");
     return program::run(app, "number_lists", argc, argv, [&] { return write(how); });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// own_kernel: a kernel of your own for a score of your own.
+// own_kernel: a custom kernel for a custom score.
 //
-// A score that is written with heed's operations needs no kernel: it runs sentence by sentence, and it trains. A kernel
-// is for the score that a profile shows at the top. This program writes one, checks its values and gradients against
-// the composed form, and prints how much faster it is.
+// A score written with heed's operations does not require a kernel: it runs sentence by sentence, and it trains. Write
+// a kernel if a profile shows that the score dominates. This program defines one, checks its values and gradients
+// against the composed form, and prints the speedup.
 //
 // test:
 
@@ -41,7 +41,7 @@ template <class Matrix>
 nearness(Matrix, Matrix) -> nearness<Matrix>;
 
 /// 2. The kernel is an operation: the shapes of its results, their values, and the backward pass. The differences q -
-/// k_j, [B,T,A], are never stored. Only real positions are read; beyond them the weights are 0.
+/// k_j, [B,T,A], are never stored. Only real positions are read; padding has weight 0.
 struct nearness_step_op : ops::operation<nearness_step_op> {
     static auto shape(const auto& q, const auto& k, const auto& h, const lengths_view& real)
     {
@@ -68,7 +68,7 @@ struct nearness_step_op : ops::operation<nearness_step_op> {
         kernels::weighted_sum(B, P, h.shape[2], real.data(), read, h.data, context.data);
     }
 
-    /// ∂α_j += ∂c · h_j,  ∂h_j += α_j ∂c,  ∂e from ∂α as in any softmax
+    /// ∂α_j += ∂c · h_j,  ∂h_j += α_j ∂c,  ∂e from ∂α as in every softmax
     /// ∂q -= 2 Σ_j ∂e_j (q - k_j),  ∂k_j += 2 ∂e_j (q - k_j)
     template <class T>
     static void backward(ops::in<T, 2> q, ops::in<T, 3> k, ops::in<T, 3> h, const lengths_view& real,
@@ -77,7 +77,7 @@ struct nearness_step_op : ops::operation<nearness_step_op> {
     {
         const std::size_t B = k.shape[0], P = k.shape[1], A = k.shape[2];
         const T* const weights = std::get<1>(results).data;
-        const auto [d_context, d_weights] = d_results;  // empty where nothing has reached the result
+        const auto [d_context, d_weights] = d_results;  // empty if no gradient reached the result
         scratch here;
         T *const d_a = here.take<T>(B * P), *const d_e = here.take<T>(B * P);
         for (std::size_t i = 0; i < B * P; ++i) d_a[i] = d_weights.data == nullptr ? T(0) : d_weights.data[i];
@@ -94,7 +94,7 @@ struct nearness_step_op : ops::operation<nearness_step_op> {
     }
 };
 
-/// A sum that the kernel does not know, to compare with.
+/// A combiner that the kernel does not support, for comparison.
 struct other_sum : combine::weighted_sum {
     using kernel_tag = void;
     static auto parameters(auto&, auto&&) { return mine::other_sum{}; }
@@ -102,8 +102,9 @@ struct other_sum : combine::weighted_sum {
 
 }  // namespace mine
 
-/// 3. The kernel is offered for this score with every normalizer that is a softmax and every combiner that is a plain
-/// sum. heed now takes it in step, read and step_into, in training, in windows, and below scores that wrap this one.
+/// 3. The kernel is registered for this score with every normalizer that is a softmax and every combiner that is a
+/// weighted sum. heed then uses it in step, read and step_into, in training, in windows, and under scores that wrap
+/// this one.
 template <class M, class N, class C>
     requires(known_to_kernels_as<N, kernels::softmax_of_row>&& known_to_kernels_as<C, kernels::weighted_sum_of_row>)
 struct heed::step_kernel<mine::nearness<M>, N, C> {
@@ -118,14 +119,14 @@ struct heed::step_kernel<mine::nearness<M>, N, C> {
 namespace {
 
 struct sizes {
-    std::size_t B, T, D, A, steps;  // batch, positions, width of queries, words and values, alignment, steps
+    std::size_t B, T, D, A, steps;  // batch, positions, widths of queries, words and values, alignment, steps
 };
 
 /// 4. README's loop on a tape: its contexts and weights, and the gradients of all parameters and of the annotations.
-/// `ask(s, y)` makes a query of a state and a word; `answer` is step, or compose, which is the specification.
+/// `ask(s, y)` makes a query from a state and a word; `answer` is step, or compose, which is the specification.
 std::vector<double> loop(const sizes& n, const auto& attend, const auto& ask, const auto& answer)
 {
-    static ad::tape<double> tape;  // keeps its memory
+    static ad::tape<double> tape;  // reuses its memory
     tape.clear();
     random_source random{1};
     const auto draw = [&](std::size_t rows, std::size_t columns) {
@@ -185,7 +186,7 @@ int main()
     right &= agree("in a window", small, attention{made(small), normalize::local_m{1}, sum}, state_alone);
     right &= agree("with coverage", small, attention{covered, normalize::softmax{}, sum}, with_word);
 
-    // 5. What has it gained? 20 steps of 16 sentences of 50 words, forward and backward.
+    // 5. The speedup: 20 steps of 16 sentences of 50 words, forward and backward.
     const auto seconds = [&](const auto& attend) {
         double best = INFINITY;
         for (int i = 0; i < 5; ++i) {

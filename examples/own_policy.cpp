@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// own_policy: a score of your own, from its equation to a trained model.
+// own_policy: a custom score, from its equation to a trained model.
 //
-// The task: read a word backwards. At step s of a word of n letters the model must attend to position n - 1 - s. It is
-// not told so: it sees words and the same words backwards, and learns where to look. Then it reads longer words than
-// any in training.
+// The task: read a word backward. At step s of a word of n letters, the model must attend to position n - 1 - s. It
+// learns this from pairs of words and reversed words. Then it reads words longer than those in training.
 //
 // test:
 
@@ -25,7 +24,7 @@ using namespace heed;
 
 namespace mine {
 
-/// The distance of query and annotation in a space that both are projected to.
+/// The distance of query and annotation in a common space.
 ///
 ///     e_j = -|W s - U h_j|²
 ///
@@ -56,13 +55,13 @@ namespace {
 
 constexpr std::size_t letters = 26, place = letters, annotation_size = letters + 1, query_size = 3;
 
-/// Some words as a batch. An annotation is a letter, one of 26, and its position; a query is the step, the length of
-/// the word, and a 1.
+/// A batch of words. An annotation is a letter, one of 26, and its position; a query is the step, the length of the
+/// word, and a 1.
 struct batch {
     array<float, 3> annotations;  // [B,T,27]
     array<float, 3> queries;      // [B,S,3]
-    array<float, 3> expected;     // [B,S,27]: the letter that should have been attended to
-    array<float, 3> counts;       // [B,S,27]: 1 where `expected` is meant, 0 for places and padding
+    array<float, 3> expected;     // [B,S,27]: the letter to attend to
+    array<float, 3> counts;       // [B,S,27]: 1 for the features of `expected` that count, 0 for positions and padding
     lengths real;
 
     explicit batch(const std::vector<std::string>& words)
@@ -91,7 +90,7 @@ struct batch {
     }
 };
 
-// 3. Inference: reads a word backwards and shows the weights.
+// 3. Inference: reads a word backward and shows the weights.
 
 std::string read_backwards(const auto& attend, const std::string& word, bool show)
 {
@@ -126,7 +125,7 @@ int main()
     std::puts("Before training:\n");
     read_backwards(attend, "forward", true);
 
-    // 4. Training: words of two to eight letters, all of them at every step.
+    // 4. Training: words of two to eight letters, with all steps together.
     const batch words({"ox",      "ant",      "bee",      "cat",     "dog",    "elk",     "fox",     "gnu",
                        "hen",     "kiwi",     "lion",     "mole",    "newt",   "oryx",    "puma",    "quail",
                        "robin",   "snake",    "tiger",    "vixen",   "whale",  "badger",  "donkey",  "ferret",
@@ -138,7 +137,7 @@ int main()
     for (int epoch = 1; epoch <= epochs; ++epoch) {
         tape.clear();
         const auto lifted = ad::lift(tape, attend);  // the same mechanism, with variables that refer to its weights
-        const auto contexts = lifted(lifted.on(words.annotations, words.real), words.queries);  // all steps at once
+        const auto contexts = lifted(lifted.on(words.annotations, words.real), words.queries);  // all steps together
         const auto loss = ops::dot(ops::square(ops::subtract(contexts, words.expected)), words.counts);
         tape.backward(loss);
         optimizer.step(attend, lifted, tape);
@@ -147,15 +146,15 @@ int main()
 
     std::puts("\nAfter training:\n");
     bool right = read_backwards(attend, "forward", true) == "drawrof";
-    for (const std::string word : {"attention", "chrysanthemum"}) {  // longer than any word above
+    for (const std::string word : {"attention", "chrysanthemum"}) {  // longer than all training words
         const std::string result = read_backwards(attend, word, false);
         std::printf("%s -> %s\n", word.c_str(), result.c_str());
         right = right && result == std::string(word.rbegin(), word.rend());
     }
 
-    // 5. Does the policy keep the contracts that heed's own policies keep? Gradients by finite differences, empty
-    // sentences, padding, a sentence alone and in a batch, large scores, wrong shapes and more: checked in double, in
-    // several sizes, and with another normalizer, since a score must work with any.
+    // 5. Checks the contracts of policies: gradients by finite differences, empty sentences, padding, a sentence alone
+    // and in a batch, large scores, wrong shapes and more, in double, in several sizes, and with another normalizer,
+    // since a score must work with all normalizers.
     const mine::nearness score{nn::gaussian<double>(random, 3, 4, 1.0), nn::gaussian<double>(random, 5, 4, 1.0)};
     const verification report =
         verify(attention{score, normalize::temporal{}, combine::weighted_sum{}}, {.query = 3, .width = 5});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// q_k_v: attention over queries, keys and values that are projected already, as PyTorch and ONNX have it. The contexts
-// are compared with loops over all pairs. docs/learn/q_k_v.md quotes this file.
+// q_k_v: attention over projected queries, keys and values, as in PyTorch and ONNX. The contexts are compared with
+// loops over all pairs. docs/learn/q_k_v.md quotes this file.
 //
 // test:
 
@@ -36,7 +36,7 @@ array<float, N> numbers(const shape_of_rank<N>& shape, unsigned seed)
 using pair_to_score = std::function<double(double e, std::size_t b, std::size_t h, std::size_t s, std::size_t t)>;
 constexpr double hidden = -std::numeric_limits<double>::infinity();
 
-/// softmax(f(q kᵀ / √d)) v by loops; head h of the queries reads head h · G / H of keys and values.
+/// softmax(f(q kᵀ / √d)) v by scalar loops; head h of the queries reads head h · G / H of keys and values.
 array<float, 4> by_loops(
     const array<float, 4>& q, const array<float, 4>& k, const array<float, 4>& v,
     const pair_to_score& f = [](double e, auto...) { return e; })
@@ -80,7 +80,7 @@ void pytorch()
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(k, v);               // [B,H,T,d], [B,H,T,D]
     const auto all = attend(memory, q);                // [B,H,S,D]
-    const auto earlier = attend(memory, q, causal{});  // of S queries the last one sees all keys
+    const auto earlier = attend(memory, q, causal{});  // the last of S queries sees all keys
     // end
     compare("sdpa", all, by_loops(q, k, v));
     const auto up_to_query = [](double e, auto, auto, std::size_t s, std::size_t t) { return t <= s ? e : hidden; };
@@ -116,7 +116,7 @@ void pytorch()
     const auto k_shared = numbers<4>({B, G, T, d}, 5), v_shared = numbers<4>({B, G, T, D}, 6);
     // section: groups
     const auto grouped =
-        attend(attend.on(k_shared, v_shared), q);  // [B,G,T,d]: H / G heads in a row share keys and values
+        attend(attend.on(k_shared, v_shared), q);  // [B,G,T,d]: H / G consecutive heads share keys and values
     // end
     compare("enable_gqa", grouped, by_loops(q, k_shared, v_shared));
 
@@ -190,7 +190,7 @@ void onnx()
     const auto Q = numbers<3>({B, S, H * d}, 1), K = numbers<3>({B, T, G * d}, 2), V = numbers<3>({B, T, G * D}, 3);
     // section: onnx
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    const auto memory = attend.on(split_heads(K, G), split_heads(V, G));  // kv_num_heads; nothing is taken apart
+    const auto memory = attend.on(split_heads(K, G), split_heads(V, G));  // kv_num_heads; no axis is split
     const auto Y = join_heads(attend(memory, split_heads(Q, H)));         // q_num_heads; [B,S,H·D]
     // end
     const auto apart = [](const array<float, 3>& x, std::size_t n) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// resume: a training that may be stopped or killed at any moment, and goes on.
+// resume: a training that may be stopped or killed at any time, and resumed.
 //
-//     resume largest.checkpoint      trains; Ctrl-C ends it, and so does kill -9. The same command goes on.
-//     resume                         shows it: a training is killed twice, and ends with the bits of one that was not.
+//     resume largest.checkpoint      trains; stop it with Ctrl-C or kill -9. The same command resumes.
+//     resume                         demonstration: a training that is killed twice gives the bits of an uninterrupted
+//     one.
 //
-// The task: find the largest number of a list. Attention scores each number, and the context, which is the numbers'
-// mean by its weights, should be the largest.
+// The task: find the largest number of a list. Attention scores each number, and the context, the weighted mean of the
+// numbers, should be the largest.
 //
 // test:
 
@@ -45,7 +46,7 @@ namespace {
 
 constexpr std::size_t lists = 32, numbers = 6, hidden = 8, epochs = 20, batches = 10;
 
-/// Some lists, drawn anew for every batch.
+/// Lists, drawn anew for every batch.
 struct batch {
     array<float, 3> lists_of_numbers = filled<float, 3>({lists, numbers, 1}, 0.0f);  // [B,T,1]
     array<float, 2> query = filled<float, 2>({lists, 1}, 1.0f);
@@ -80,11 +81,11 @@ auto loss_of(const auto& attend, const batch& now)
 }
 
 /// Trains to the end, or until it is interrupted; returns the exit status. `patience`: microseconds between batches,
-/// since this small model would be ready before anyone could interrupt it.
+/// since this small model would finish before you could interrupt it.
 int train_largest(const std::filesystem::path& path, unsigned patience)
 {
     // section: parts
-    const train::training_lock alone(path);  // one run at a time writes this file
+    const train::training_lock alone(path);  // only one run at a time may write this file
     auto model = make_model();
     train::adam<float> optimizer({.rate = 0.05});
     train::position at;                     // the next epoch and batch, and the random numbers drawn so far
@@ -127,9 +128,9 @@ int train_largest(const std::filesystem::path& path, unsigned patience)
     return 0;
 }
 
-// A demonstration, which is also a test.
+// A demonstration that is also a test.
 
-/// Trains in a process of its own, and kills that a moment after it has written its first checkpoint, or its next one.
+/// Trains in a child process, and kills it shortly after it has written its first or next checkpoint.
 void train_and_kill(const std::filesystem::path& path, unsigned milliseconds)
 {
     std::fflush(stdout);
@@ -137,7 +138,7 @@ void train_and_kill(const std::filesystem::path& path, unsigned milliseconds)
     if (child < 0) throw error("cannot start a process");
     if (child == 0) std::_Exit(train_largest(path, 2'000));
     while (!std::filesystem::exists(path)) {
-        if (::waitpid(child, nullptr, WNOHANG) != 0) throw error("the training ended by itself");
+        if (::waitpid(child, nullptr, WNOHANG) != 0) throw error("the training ended before it was killed");
         ::usleep(1'000);
     }
     ::usleep(1'000 * milliseconds);
@@ -164,7 +165,7 @@ int demonstrate()
     train_and_kill(killed, 110);
     train_largest(killed, 0);
     const bool same = bytes_of(whole) == bytes_of(killed);
-    std::printf("\nThe two checkpoints are %s.\n", same ? "the same, byte for byte" : "DIFFERENT");
+    std::printf("\nThe two checkpoints are %s.\n", same ? "equal, byte for byte" : "DIFFERENT");
     return same ? 0 : 1;
 }
 
@@ -172,7 +173,7 @@ int demonstrate()
 
 int main(int argc, char** argv)
 {
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a killed process loses what it has not written
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a killed process loses buffered output
     set_threads(1);
     try {
         return argc > 1 ? train_largest(argv[1], 100'000) : demonstrate();

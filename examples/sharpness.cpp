@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sharpness: the curvature of a loss while attention learns.
+// sharpness: the curvature of a loss during training of attention.
 //
-// Gradient descent with rate η on a quadratic bowl shrinks what lies along an eigenvector of the Hessian by 1 - ηλ per
-// step: it diverges where an eigenvalue λ is above 2/η. Losses of networks are no bowls. Cohen et al. 2021 saw that the
-// greatest eigenvalue, the sharpness, rises while they are trained, up to 2/η, and stays there: "the edge of
+// Gradient descent with rate η on a quadratic function scales the component along an eigenvector of the Hessian by 1 -
+// ηλ per step: it diverges if an eigenvalue λ is above 2/η. Losses of networks are not quadratic. Cohen et al. 2021
+// observed that the largest eigenvalue, the sharpness, rises during training up to 2/η, and stays there: "the edge of
 // stability".
 //
-// To see it one needs the greatest eigenvalue of a matrix of thousands by thousands. That matrix is never written down:
-// power iteration only multiplies with it, and one product costs some three gradients.
+// The largest eigenvalue of a matrix of thousands by thousands is required. The matrix is never stored: power iteration
+// only multiplies by it, and a product costs about three gradients.
 //
 // test: 300
 
@@ -28,7 +28,7 @@ using namespace heed;
 
 namespace {
 
-// 1. The task: a sentence is a list of pairs, a name and a color; the query is a name; what is its color?
+// 1. The task: a sentence is a list of pairs, a name and a color; the query is a name; the answer is its color.
 
 constexpr std::size_t names = 12, colors = 6, pairs = 8, sentences = 64, hidden = 24;
 
@@ -41,7 +41,7 @@ struct lookups {
     {
         for (std::size_t b = 0; b < sentences; ++b) {
             for (std::size_t j = 0; j < pairs; ++j) {
-                const std::size_t name = (b * 5 + j * 7) % names;  // no name twice
+                const std::size_t name = (b * 5 + j * 7) % names;  // no repeated names
                 const std::size_t color = mix(seed + b * pairs + j) % colors;
                 annotations(b, j, name) = annotations(b, j, names + color) = 1;
                 if (j != mix(seed * 31 + b) % pairs) continue;
@@ -52,8 +52,8 @@ struct lookups {
     }
 };
 
-// 2. The model: RNNsearch's attention and one layer. Its loss is written with `auto`, so it takes a tape of any
-// numbers.
+// 2. The model: RNNsearch's attention and one layer. Its loss is written with `auto`, so it accepts a tape of any
+// number type.
 
 template <class Attend, class Matrix, class Vector>
 struct reader {
@@ -85,7 +85,7 @@ auto make_reader(random_source random)
         attend, nn::glorot<double>(random, names + colors, colors), nn::zeros<double>(colors)};
 }
 
-// 3. What one does with all parameters at once: they are a list of rows of numbers.
+// 3. Operations on all parameters: they are a list of rows of numbers.
 
 /// y += factor · x
 void add_scaled(auto& y, double factor, auto& x)
@@ -106,9 +106,9 @@ double inner(auto& x, auto& y)
     return sum;
 }
 
-// 4. Power iteration: v ← H v / |H v|. Where λ is the greatest eigenvalue by magnitude, vᵀ H v becomes λ.
+// 4. Power iteration: v ← H v / |H v|. If λ is the largest eigenvalue by magnitude, vᵀ H v converges to λ.
 
-/// The sharpness; `v` is where to start, and becomes the eigenvector.
+/// The sharpness; `v` is the initial vector, and becomes the eigenvector.
 double sharpness(ad::tape<dual_number<double>>& tape, const auto& loss, const auto& model, auto& v, int rounds)
 {
     double eigenvalue = 0;
@@ -122,13 +122,13 @@ double sharpness(ad::tape<dual_number<double>>& tape, const auto& loss, const au
     return eigenvalue;
 }
 
-// 5. Gradient descent, and the sharpness at eleven moments.
+// 5. Gradient descent, and the sharpness at eleven points.
 
 std::vector<double> trained(const lookups& task, double rate, int steps)
 {
     const auto loss = [&](auto&, const auto& model) { return model.loss(task); };
     auto model = make_reader(random_source{3, 0});
-    auto v = make_reader(random_source{4, 0});  // any direction to begin with; the last one from then on
+    auto v = make_reader(random_source{4, 0});  // any initial direction; the previous one afterwards
     ad::tape<double> tape;
     ad::tape<dual_number<double>> tape_of_duals;
     std::vector<double> found;
@@ -156,7 +156,7 @@ int main(int argc, char** argv)
     const std::vector<double> rates{0.25, 0.5, 1};
     std::vector<std::vector<double>> sharp;
     for (const double rate : rates) sharp.push_back(trained(task, rate, steps));
-    std::printf("the greatest eigenvalue of the Hessian (%zu x %zu)\n\n  step", parameter_count(make_reader({3, 0})),
+    std::printf("the largest eigenvalue of the Hessian (%zu x %zu)\n\n  step", parameter_count(make_reader({3, 0})),
                 parameter_count(make_reader({3, 0})));
     for (const double rate : rates) std::printf("  rate %-5g", rate);
     std::printf("\n");

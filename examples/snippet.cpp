@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// snippet: the lines at the start of README, with data to run them on.
+// snippet: the lines at the start of README, with data.
 //
 // test:
 
@@ -13,7 +13,7 @@ using namespace heed;
 
 int main()
 {
-    // Two sentences of five and three words, annotations of 6 numbers; decoder states of 4; a hidden layer of 8.
+    // Two sentences of five and three words, annotations of 6 numbers, decoder states of 4, and a hidden layer of 8.
     random_source random{1};
     const auto W = nn::glorot<float>(random, 4, 8), U = nn::glorot<float>(random, 6, 8);
     const auto v = nn::small_vector<float>(random, 8);

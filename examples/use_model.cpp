@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// use_model: translates with a model of `translate train`, in a program of its own. docs/how_to/trained_models.md quotes it.
+// use_model: translates with a model of `translate train` in a C++ program. docs/how_to/trained_models.md quotes it.
 //
 //     use_model MODEL... < sentences
 //
@@ -43,7 +43,7 @@ void use(const std::vector<std::filesystem::path>& files, const std::vector<std:
 
     // section: score
     const auto pair = model.score(lines.front(), line.text);
-    std::cout << "log p = " << pair.log_probability << " nats, of " << pair.target_pieces.size() << " pieces\n";
+    std::cout << "log p = " << pair.log_probability << " nats, of " << pair.target_pieces.size() << " subwords\n";
     // end
 
     // section: threads

@@ -11,14 +11,13 @@
 #include <heed/attention.hpp>
 #include <heed/score/over.hpp>
 
-/// Scores, normalizers and combiners that are chosen while a program runs.
+/// Scores, normalizers and combiners chosen at run time.
 ///
 ///     any_score<K>   any_normalizer<K>   any_combiner<K>          K: heed::weight_kind
 ///
-/// Each holds a policy of heed's behind virtual functions and is itself a policy, so that one product for each kind of
-/// weights is compiled instead of thousands. They answer `attention::compose` on plain tensors of double, with a
-/// state_and_word as the query: what a page needs, and no more. A step costs some calls and allocations over the
-/// policies' own work.
+/// Each wraps a policy in virtual functions and is itself a policy, so that one product per kind of weights is compiled
+/// instead of thousands. They support only `attention::compose` on plain tensors of double, with a state_and_word as
+/// the query, as required by the page. A step has the overhead of a few calls and allocations.
 namespace browser {
 
 using heed::weight_kind;
@@ -37,7 +36,7 @@ using query = heed::state_and_word<matrix, matrix>;
 using memory = heed::memory<cube, cube>;
 using now = heed::step_context<query, heed::detail::no_masks>;
 
-/// The state of a policy that is chosen at run time. Nothing selects its rows: a page asks with one sentence.
+/// The state of a type-erased policy. Rows are never selected: the page has only one sentence.
 struct any_state {
     static constexpr bool holds_no_tensors = true;
 
@@ -46,7 +45,7 @@ struct any_state {
     any_state map(auto&&, const auto&...) const { return *this; }
 };
 
-/// A memory as a step shows it to a score.
+/// The memory of a step as passed to a score.
 struct shown_memory {
     const cube& values;
     const cube& keys;
@@ -180,7 +179,7 @@ struct any_normalizer {
     };
 
     std::shared_ptr<const interface> of;
-    std::shared_ptr<scores_type> seen = std::make_shared<scores_type>();  // the scores of the last step, to be drawn
+    std::shared_ptr<scores_type> seen = std::make_shared<scores_type>();  // the scores of the last step, for the page
 
     any_state start(const auto& blank) const { return of->start(blank_type(blank)); }
     scores_type operator()(const scores_type& scores, const any_state& state, const now& at) const

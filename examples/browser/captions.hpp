@@ -17,10 +17,10 @@
 
 #include "learner.hpp"
 
-/// A translator that was trained elsewhere, by `translate train --system sankaran`, and translates in a page.
+/// A translator trained by `translate train --system sankaran`, for translation in a page.
 namespace browser {
 
-/// What somebody typed, as Multi30k's tokenised text is written: small letters, punctuation apart, &apos; for '.
+/// User input converted to the format of Multi30k's tokenized text: lower case, separate punctuation, &apos; for '.
 inline std::vector<std::string> caption_words(const std::string& text)
 {
     std::string apart;
@@ -45,7 +45,7 @@ struct caption_model {
     heed::translator::language source, target;
 };
 
-/// A language from the texts that a model file has.
+/// A language from the texts of a model file.
 inline heed::translator::language language_of(const std::string& vocabulary, const std::string& codes)
 {
     heed::translator::language side;
@@ -54,7 +54,7 @@ inline heed::translator::language language_of(const std::string& vocabulary, con
     return side;
 }
 
-/// A translator with room for its numbers, whatever its attention.
+/// A translator with any attention, with parameters to be filled in later.
 class captions {
 public:
     explicit captions(caption_model about) : about_(std::move(about)) {}
@@ -62,7 +62,7 @@ public:
     captions& operator=(const captions&) = delete;
     virtual ~captions() = default;
 
-    /// The numbers of this name. Throws heed::error if there are none, or another count of them.
+    /// The parameter with this name. Throws heed::error if it does not exist, or has another size.
     float* room(const std::string& name, std::size_t size)
     {
         for (const auto& each : numbers()) {
@@ -72,7 +72,7 @@ public:
     }
     virtual std::size_t parameter_count() = 0;
 
-    /// The best translation of a beam of this width: words, and the weights of each on the words of the source.
+    /// The best translation of a beam of this width: words, and their weights over the words of the source.
     looked translate(const std::vector<std::string>& words, std::size_t width)
     {
         const auto ids = about_.source.encode(words);
@@ -85,7 +85,7 @@ public:
         const auto pieces = about_.source.tokens_of_words(words);
         looked result{words, read.words, {}};
         result.source.push_back("</s>");
-        // The weights of a source word's pieces are added; the rows of a target word's pieces are averaged.
+        // Weights are summed over the subwords of a source word and averaged over those of a target word.
         for (const auto& rows : read.tokens) {
             for (const auto& columns : pieces) {
                 float sum = 0;
@@ -137,7 +137,7 @@ private:
     std::optional<heed::seq2seq::packed<float, Model>> packed_;
 };
 
-/// Throws heed::error for an attention that is not known here.
+/// Throws heed::error for an unknown attention.
 inline std::unique_ptr<captions> make_captions(caption_model about)
 {
     heed::seq2seq::sizes n;
@@ -152,8 +152,7 @@ inline std::unique_ptr<captions> make_captions(caption_model about)
     };
     if (about.attention == "additive") return with(heed::seq2seq::attentions::additive_factory{});
     if (about.attention == "temporal") return with(heed::seq2seq::attentions::temporal_factory{});
-    throw heed::error("captions are translated with additive or temporal attention here, not with \"" +
-                      about.attention + "\"");
+    throw heed::error("captions support additive and temporal attention, not \"" + about.attention + "\"");
 }
 
 }  // namespace browser

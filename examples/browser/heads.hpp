@@ -21,15 +21,15 @@
 #include "policies.hpp"
 #include "scene.hpp"
 
-/// Two heads of the playground's scores and normalizers: what joins them stands in its list of combiners.
+/// Two heads with the playground's scores and normalizers; the ways to join them are in its list of combiners.
 ///
-/// The first head asks with the query, the second with the query turned in the plane; both read the words as they are,
-/// and W_O takes the mean of their contexts. Only the parameters that a page names are not set by hand.
+/// The first head uses the query, the second the query rotated in the plane; both read the unchanged words, and W_O
+/// averages their contexts. Only the parameters shown on the page can be changed.
 namespace browser {
 
 inline constexpr std::size_t heads = 2;
 
-/// What the heads are made of; each has a normalizer of its own, which may remember.
+/// The parts of the heads; each has a separate normalizer, which may have a state.
 struct head_parts {
     any_score<weight_kind::per_position> score;
     std::function<any_normalizer<weight_kind::per_position>()> normalizer;
@@ -41,7 +41,7 @@ namespace detail {
 
 inline matrix blank(std::size_t n, std::size_t m) { return heed::filled<double, 2>({n, m}, 0.0); }
 
-/// [I, R]: the queries of both heads; R turns the plane by so many degrees.
+/// [I, R]: the queries of both heads; R rotates the plane by this many degrees.
 inline matrix turned_queries(double degrees)
 {
     const double angle = degrees * std::numbers::pi / 180, c = std::cos(angle), s = std::sin(angle);
@@ -52,7 +52,7 @@ inline matrix turned_queries(double degrees)
 }
 /// [I, I]: keys or values of both heads.
 inline matrix side_by_side() { return turned_queries(0); }
-/// The mean of two contexts that stand side by side.
+/// The mean of two adjacent contexts.
 inline matrix mean_of_heads()
 {
     auto W = blank(heads * width, width);
@@ -66,7 +66,7 @@ inline matrix unit()
     return W;
 }
 
-/// A softmax that keeps the scores it gets, to be drawn.
+/// A softmax that records its scores, for the page.
 struct seen_softmax {
     static constexpr heed::normalizer_traits traits{.rowwise = true};
 
@@ -80,7 +80,7 @@ struct seen_softmax {
     static auto parameters(auto& self, auto&&) { return seen_softmax{self.seen}; }
 };
 
-/// [n][T] one after the other, as [T][n].
+/// Converts consecutive [n][T] to [T][n].
 inline std::vector<double> by_word(const double* from, std::size_t n, std::size_t positions)
 {
     std::vector<double> to(n * positions);
@@ -90,7 +90,7 @@ inline std::vector<double> by_word(const double* from, std::size_t n, std::size_
     return to;
 }
 
-/// The same of the first n rows.
+/// As above for the first n rows.
 inline std::vector<double> by_word(const std::vector<std::vector<double>>& rows, std::size_t n, std::size_t positions)
 {
     std::vector<double> all;
@@ -98,7 +98,7 @@ inline std::vector<double> by_word(const std::vector<std::vector<double>>& rows,
     return by_word(all.data(), n, positions);
 }
 
-/// The steps of heads on a scene: step(memory, s, state) asks; scores() is what each head compared, [n][T].
+/// The steps of heads on a scene: step(memory, s, state) runs a step; scores() returns the scores of each head, [n][T].
 template <class Heads, class Shown>
 answers look_with(const Heads& attend, const scene& what, const auto& step, const auto& scores, const Shown& shown)
 {
@@ -118,7 +118,7 @@ answers look_with(const Heads& attend, const scene& what, const auto& step, cons
     return all;
 }
 
-/// multi_head of both parts, whatever joins it: what(heads) makes it.
+/// multi_head of both parts, joined in any way: what(heads) constructs it.
 template <class Make, class Shown>
 answers look_at_heads(const head_parts& of, const scene& what, const Make& make, const Shown& shown)
 {
@@ -146,8 +146,7 @@ inline constexpr auto as_they_are = [](const auto& weights) { return weights; };
 
 }  // namespace detail
 
-/// f(description, ask, takes) for each way to join heads; takes: the score and the normalizer that they must have, or
-/// none.
+/// f(description, ask, takes) for each way to join heads; takes: the required score and normalizer, if any.
 template <class F>
 void each_joining(const F& f)
 {
@@ -156,8 +155,7 @@ void each_joining(const F& f)
     const knob turn{"turn of head 2", 90, -180, 180, 5};
     const std::vector<std::string> any, plain{"scaled_dot", "softmax"};
     f(
-        description{
-            "multi_head", "Two heads", "c = [c_1; c_2] W_O; head 2 asks with a turned query", "multi-head", {turn}},
+        description{"multi_head", "Two heads", "c = [c_1; c_2] W_O; head 2 uses a rotated query", "multi-head", {turn}},
         [](const head_parts& of, S k, const scene& what) {
             return look_at_heads(
                 of, what,
@@ -206,7 +204,7 @@ void each_joining(const F& f)
     f(
         description{
             "talking_heads",
-            "Two heads that talk",
+            "Talking heads",
             "e'_g = Σ_h P_l e_h,  α'_v = Σ_g P_w α_g",
             "talking-heads",
             {turn, {"scores of the other head", 0.5, -2, 2, 0.1}, {"weights of the other head", 0, -1, 1, 0.1}}},

@@ -21,10 +21,10 @@
 
 #include "../support/number_words.hpp"
 
-/// A translator of number words, small enough to be trained while somebody watches, and one of several attentions.
+/// A translator of number words that is small enough for training in a page, with a choice of attentions.
 namespace browser {
 
-/// Words, and the weights of each of them on the words of the source.
+/// Words, and their weights over the words of the source.
 struct looked {
     std::vector<std::string> source, words;  // both with the end word
     std::vector<float> weights;              // [words][source]; empty without attention
@@ -34,7 +34,7 @@ struct settings {
     std::uint64_t seed = 1;
     std::size_t pairs = 12000, held_out = 200;
     std::size_t embedding = 32, hidden = 64, alignment = 32, batch = 32;
-    double rate = 4e-3, last_rate = 1e-3;  // Adam's, falling in a straight line over `updates`
+    double rate = 4e-3, last_rate = 1e-3;  // Adam's learning rate, decreasing linearly over `updates`
     std::size_t updates = 600;
     double dropout = 0.1, clip = 1;
 };
@@ -43,7 +43,7 @@ struct settings {
 struct lessons {
     numbers::split data;
     heed::text::vocabulary english, german;
-    std::vector<heed::seq2seq::id_sentence> sources, targets;  // of data.train
+    std::vector<heed::seq2seq::id_sentence> sources, targets;  // examples from data.train
 
     explicit lessons(const settings& how) : data(numbers::sample(how.seed, how.pairs, 0, how.held_out))
     {
@@ -61,7 +61,7 @@ struct lessons {
     }
 };
 
-/// A model that learns, whatever its attention.
+/// A model in training, with any attention.
 class learner {
 public:
     explicit learner(const settings& how) : how_(how), lessons_(how) {}
@@ -74,7 +74,7 @@ public:
     std::size_t updates() const { return updates_; }
     bool finished() const { return updates_ >= how_.updates; }
 
-    /// One update; returns the loss of its batch before, in nats per word.
+    /// One update; returns the loss of its batch before the update, in nats per word.
     double learn()
     {
         if (next_ == batches_.size()) {
@@ -95,8 +95,8 @@ public:
         return update(batch, rate);
     }
 
-    /// Translates English words; returns the German words and where each of them looked. A word that is not in the
-    /// vocabulary is read as the unknown word.
+    /// Translates English words; returns the German words and their weights. Unknown words are read as the unknown
+    /// word.
     looked translate(const std::vector<std::string>& words) const
     {
         const auto ids = lessons_.english.encode(words);
@@ -107,7 +107,7 @@ public:
         return result;
     }
 
-    /// Where the model looks when it is led through the right translation of a number.
+    /// The attention in forced decoding of the reference translation of a number.
     looked align(std::uint32_t number) const
     {
         const numbers::pair right = numbers::say(number);
@@ -119,7 +119,7 @@ public:
         return result;
     }
 
-    /// The share of the first numbers that were held out of training whose translation is exact.
+    /// The share of exact translations among the first held-out numbers.
     double exact(std::size_t count) const
     {
         const std::size_t n = count < lessons_.data.test.size() ? count : lessons_.data.test.size();
@@ -155,7 +155,7 @@ private:
     std::uint64_t epoch_ = 0;
 };
 
-/// The learner whose model is of this type.
+/// The learner with a model of this type.
 template <class Model>
 class learner_of final : public learner {
 public:
@@ -209,8 +209,8 @@ private:
     heed::random_source random_{2, 0};
 };
 
-/// What somebody typed as English number words: digits are said in words, "and", commas and hyphens are left out.
-/// Throws heed::error for a number that the grammar does not cover.
+/// User input as English number words: digits are converted to words, and "and", commas and hyphens are omitted. Throws
+/// heed::error for a number not covered by the grammar.
 inline std::vector<std::string> typed_words(const std::string& text)
 {
     std::vector<std::string> words(1);
@@ -225,7 +225,7 @@ inline std::vector<std::string> typed_words(const std::string& text)
     for (const std::string& word : words) {
         if (word.empty() || word == "and") continue;
         if (word.find_first_not_of("0123456789") == std::string::npos) {
-            if (word.size() > 6) throw heed::error("only numbers from 0 to 999999 are known here");
+            if (word.size() > 6) throw heed::error("only numbers from 0 to 999999 are supported");
             const auto said = numbers::say(static_cast<std::uint32_t>(std::stoul(word))).english;
             result.insert(result.end(), said.begin(), said.end());
         } else {
@@ -235,14 +235,14 @@ inline std::vector<std::string> typed_words(const std::string& text)
     return result;
 }
 
-/// The attentions to choose from, by name; the first is the paper's.
+/// The available attentions by name; the first is the one of the paper.
 inline const std::vector<std::string>& attentions()
 {
     static const std::vector<std::string> names{"additive", "general", "temporal", "local-p", "none"};
     return names;
 }
 
-/// A new RNNsearch with this attention. Throws heed::error for a name that is not in `attentions`.
+/// A new RNNsearch with this attention. Throws heed::error for names not in `attentions`.
 inline std::unique_ptr<learner> make_learner(const std::string& attention, const settings& how = {})
 {
     using heed::seq2seq::sizes;
@@ -260,7 +260,7 @@ inline std::unique_ptr<learner> make_learner(const std::string& attention, const
         return with(attention_factory{made::additive_score_factory{}, luong::local_p_factory{4}});
     }
     if (attention == "none") return with(heed::seq2seq::fixed_context{});
-    throw heed::error("there is no attention \"" + attention + "\" here");
+    throw heed::error("there is no attention \"" + attention + "\"");
 }
 
 }  // namespace browser

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// browser: what the playground's page computes, without a page.
+// browser: the computations of the playground page, as a program.
 //
 //     browser                                              every score, normalizer and combiner, as JSON
 //     browser additive temporal weighted_sum               scores, weights and contexts of this product, as JSON
-//     browser --legal                                      the names of every legal product, one in each line
+//     browser --legal                                      the names of all legal products, one per line
 //
 //     browser --pages                                      a product for each page of docs/mechanisms
 //     browser --pack MODEL SCRIPT                          a model of `translate train --system sankaran` for a page
-//     browser --round MODEL ROUNDED                        the same model with the numbers that the page has
+//     browser --round MODEL ROUNDED                        the same model with the rounded numbers of the page
 //
-// The page itself is these headers as WebAssembly: scripts/browser.sh builds it. Its test compares the page's numbers
-// with this program's.
+// The page uses these headers compiled to WebAssembly by scripts/browser.sh. Its test compares the numbers of the page
+// with those of this program.
 //
 // test:
 // test: --legal
@@ -65,9 +65,9 @@ int main(int argc, char** argv)
             return 0;
         }
         if (given.size() % 3 != 0 || given[0][0] == '-')
-            throw heed::error("give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, "
+            throw heed::error("expected a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, "
                               "--round MODEL ROUNDED, "
-                              "or nothing");
+                              "or no arguments");
         for (std::size_t i = 0; i < given.size(); i += 3) {
             const std::size_t s = diagonal_of(all.scores, given[i]), n = diagonal_of(all.normalizers, given[i + 1]),
                               c = diagonal_of(all.combiners, given[i + 2]);

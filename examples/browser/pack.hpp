@@ -15,10 +15,10 @@
 
 #include "playground.hpp"
 
-/// A model of `translate` as a script for a page: its texts, and its numbers as 16-bit floats in base64.
+/// Packs a model of `translate` as a script for a page: its texts, and its numbers as 16-bit floats in base64.
 namespace browser {
 
-/// IEEE 754 binary16, rounded to even; numbers that are too great become infinite.
+/// IEEE 754 binary16, rounded to even; numbers out of range become infinite.
 inline std::uint16_t half_of(float x)
 {
     const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -31,7 +31,7 @@ inline std::uint16_t half_of(float x)
     return static_cast<std::uint16_t>(sign | (kept + 0xfffu + (kept >> 13 & 1u)) >> 13);
 }
 
-/// The number that half_of wrote.
+/// The number encoded by half_of.
 inline float float_of(std::uint16_t half)
 {
     const int exponent = half >> 10 & 31;
@@ -56,9 +56,9 @@ inline std::string base64(const std::vector<std::uint8_t>& bytes)
     return text;
 }
 
-inline constexpr std::size_t most_bytes = 8'000'000;  // of a script
+inline constexpr std::size_t most_bytes = 8'000'000;  // maximum size of a script
 
-/// The model as the page has it: every number rounded to 16 bits.
+/// The model with the numbers of the page: every number rounded to 16 bits.
 inline void round(const std::filesystem::path& model, const std::filesystem::path& rounded)
 {
     heed::io::archive all = heed::io::load(model);
@@ -70,8 +70,7 @@ inline void round(const std::filesystem::path& model, const std::filesystem::pat
     heed::io::save(rounded, all);
 }
 
-/// Throws heed::error for a model that captions.hpp does not read, and for one of which the script would have more than
-/// most_bytes.
+/// Throws heed::error for models not supported by captions.hpp, and for a script larger than most_bytes.
 inline void pack(const std::filesystem::path& model, const std::filesystem::path& script)
 {
     const heed::io::archive from = heed::io::load(model);
@@ -80,7 +79,7 @@ inline void pack(const std::filesystem::path& model, const std::filesystem::path
         return found == from.metadata.end() ? std::string() : found->second;
     };
     if (entry("options.system") != "sankaran")
-        throw heed::error(model.string() + ": pages take models of `translate train --system sankaran` alone");
+        throw heed::error(model.string() + ": pages support only models of `translate train --system sankaran`");
     std::string tensors = "[";
     std::vector<std::uint8_t> bytes;
     for (const auto& each : from.tensors) {
@@ -100,7 +99,7 @@ inline void pack(const std::filesystem::path& model, const std::filesystem::path
             "],\nhalves: \"" + base64(bytes) + "\"};\n";
     if (text.size() > most_bytes)
         throw heed::error(model.string() + ": its script would have " + std::to_string(text.size()) +
-                          " bytes, and may have " + std::to_string(most_bytes) + "; train a smaller model");
+                          " bytes; the limit is " + std::to_string(most_bytes) + "; train a smaller model");
     heed::io::write_file(script, text);
 }
 

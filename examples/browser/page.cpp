@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the pages call: compiled by emscripten alone, see scripts/browser.sh. Every function returns JSON, in memory
-// that lasts until the next call; {"error": …} says what was wrong.
+// The functions called by the pages, compiled only by emscripten, see scripts/browser.sh. Every function returns JSON,
+// in memory that is valid until the next call; errors are {"error": …}.
 
 #include <exception>
 #include <iterator>
@@ -46,7 +46,7 @@ std::unique_ptr<browser::learner> pupil;
 
 browser::learner& the_pupil()
 {
-    if (!pupil) throw heed::error("nothing is being learnt: call heed_new first");
+    if (!pupil) throw heed::error("no training is running: call heed_new first");
     return *pupil;
 }
 
@@ -69,25 +69,24 @@ double given[256];
 }  // namespace
 
 // ---- the playground
-// ----------------------------------------------------------------------------------------------------
 
-/// Every score, normalizer and combiner, the first scene, and the product of each page of docs/mechanisms.
+/// All scores, normalizers and combiners, the first scene, and the product of each page of docs/mechanisms.
 HEED_EXPORTED const char* heed_catalogue()
 {
     return answer([] { return json(policies()); });
 }
 
-/// Why a product is not legal; an empty text if it is.
+/// The reason why a product is not legal; empty if it is.
 HEED_EXPORTED const char* heed_fault(unsigned score, unsigned normalizer, unsigned combiner)
 {
     return answer([&] { return json(policies().fault(score, normalizer, combiner)); });
 }
 
-/// Where the numbers for heed_ask are to be written, 256 at most: the knobs of the score, the normalizer and the
-/// combiner, then x and y of each word, then of each query.
+/// The buffer for the numbers of heed_ask, at most 256: the knobs of the score, the normalizer and the combiner, then x
+/// and y of each word, then of each query.
 HEED_EXPORTED double* heed_numbers() { return given; }
 
-/// Scores, weights and contexts of a product; policies by their places in the catalogue.
+/// Scores, weights and contexts of a product; policies are given by their indices in the catalogue.
 HEED_EXPORTED const char* heed_ask(unsigned score, unsigned normalizer, unsigned combiner, unsigned words,
                                    unsigned queries)
 {
@@ -118,7 +117,6 @@ HEED_EXPORTED const char* heed_ask(unsigned score, unsigned normalizer, unsigned
 }
 
 // ---- the translator
-// ----------------------------------------------------------------------------------------------------
 
 /// A new translator with this attention, see browser::attentions.
 HEED_EXPORTED const char* heed_new(const char* attention, unsigned seed)
@@ -133,7 +131,7 @@ HEED_EXPORTED const char* heed_new(const char* attention, unsigned seed)
     });
 }
 
-/// So many updates, or as many as are left: the losses, in nats per word.
+/// Runs this many updates, or the remaining ones if fewer: returns the losses, in nats per word.
 HEED_EXPORTED const char* heed_learn(unsigned updates)
 {
     return answer([&] {
@@ -144,13 +142,13 @@ HEED_EXPORTED const char* heed_learn(unsigned updates)
     });
 }
 
-/// Where the translator looks when it is led through the right translation of a number.
+/// The attention in forced decoding of the reference translation of a number.
 HEED_EXPORTED const char* heed_align(unsigned number)
 {
     return answer([&] { return json_of(the_pupil().align(number)); });
 }
 
-/// The translation of what somebody typed.
+/// The translation of user input.
 HEED_EXPORTED const char* heed_translate(const char* text)
 {
     return answer([&] {
@@ -164,15 +162,15 @@ HEED_EXPORTED const char* heed_translate(const char* text)
     });
 }
 
-/// The share of numbers never seen in training, of so many, that are translated exactly.
+/// The share of exact translations among this many numbers not seen in training.
 HEED_EXPORTED const char* heed_exact(unsigned count)
 {
     return answer([&] { return "{\"exact\":" + json(the_pupil().exact(count)) + "}"; });
 }
 
-// ---- a translator that was trained elsewhere -----------------------------------------------------------------------
+// ---- a translator trained elsewhere
 
-/// A translator of these sizes, by the texts of its model file; its numbers are still to come.
+/// A translator with the sizes and texts of its model file; its parameters follow.
 HEED_EXPORTED const char* heed_captions(const char* attention, unsigned embedding, unsigned hidden, unsigned alignment,
                                         const char* source_words, const char* target_words, const char* source_codes,
                                         const char* target_codes)
@@ -186,7 +184,7 @@ HEED_EXPORTED const char* heed_captions(const char* attention, unsigned embeddin
     });
 }
 
-/// Where the numbers of this name are to be written; null if the translator has none of this name and count.
+/// The buffer for the parameter with this name; null if the translator has no such parameter of this size.
 HEED_EXPORTED float* heed_room(const char* name, unsigned size)
 {
     try {

@@ -27,11 +27,11 @@
 #include "policies.hpp"
 #include "scene.hpp"
 
-/// Any legal product of the playground's policies on one small sentence, step by step.
+/// Any legal product of the playground's policies on a small sentence, step by step.
 namespace browser {
 
-/// The steps of any attention on a scene. `scores()` returns the scores of the step before; `again(state)` the state to
-/// begin with after an earlier sentence of the same words, of which there were so many.
+/// The steps of any attention on a scene. `scores()` returns the scores of the last step; `again(state)` the initial
+/// state after an earlier sentence with the same words, or after several.
 template <class Attention>
 answers look(const Attention& attend, const scene& what, const auto& scores, std::size_t sentences_before,
              const auto& again)
@@ -71,24 +71,25 @@ struct normalizer_entry {
     description about;
     bool requires_nonnegative, remembers;
     std::function<of_any_kind<any_normalizer>(settings_of_policy, weight_kind)> make;
-    bool of_document = false;  // begins with what temporal attention kept of sentences before; their number is its knob
+    // begins with the history of temporal attention over earlier sentences; their number is its knob
+    bool of_document = false;
 };
 struct combiner_entry {
     description about;
     weight_kind weights;
     std::function<of_any_kind<any_combiner>(settings_of_policy)> make;
     ask_heads join = {};                  // two heads, not one attention
-    std::vector<std::string> takes = {};  // the only score and normalizer that it takes, if not any
+    std::vector<std::string> takes = {};  // the only supported score and normalizer, if restricted
 };
 
-/// The product that the page of a mechanism shows, and what is to be said of it.
+/// The product shown on the page of a mechanism, and a note.
 struct page_entry {
     std::string page;
     std::size_t score, normalizer, combiner;
     std::string note;
 };
 
-/// "the cat saw the dog .": the same word twice has one number.
+/// "the cat saw the dog .": equal words have equal numbers.
 inline heed::word_ids words_of(const scene& what)
 {
     heed::word_ids ids(what.words.size(), 1);
@@ -96,7 +97,7 @@ inline heed::word_ids words_of(const scene& what)
     return ids;
 }
 
-/// The place of a policy in its list, by name. Throws heed::error if there is none.
+/// The index of a policy in its list, by name. Throws heed::error if it does not exist.
 template <class Entry>
 std::size_t diagonal_of(const std::vector<Entry>& list, const std::string& name)
 {
@@ -106,7 +107,7 @@ std::size_t diagonal_of(const std::vector<Entry>& list, const std::string& name)
     throw heed::error("there is no \"" + name + "\" in the playground");
 }
 
-/// Everything to choose from.
+/// All available policies.
 class catalogue {
 public:
     std::vector<score_entry> scores;
@@ -136,10 +137,10 @@ public:
         normalizers.push_back(normalizers.at(diagonal_of(normalizers, "temporal")));
         normalizers.back().of_document = true;
         normalizers.back().about = {"document_temporal",
-                                    "Temporal, through a document",
-                                    "L_1 = log Σ exp(L) of the same word in the sentences before",
+                                    "Temporal, across a document",
+                                    "L_1 = log Σ exp(L) of the same word in earlier sentences",
                                     "document-memory",
-                                    {{"sentences before", 1, 0, 4, 1}}};
+                                    {{"earlier sentences", 1, 0, 4, 1}}};
         each_combiner([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
             combiners.push_back(
@@ -151,7 +152,8 @@ public:
         });
     }
 
-    /// Why a score, a normalizer and a combiner make no attention, in the library's words; empty if they do.
+    /// The reason why a score, a normalizer and a combiner are not a legal product, in the words of the library; empty
+    /// if they are.
     std::string fault(std::size_t score, std::size_t normalizer, std::size_t combiner) const
     {
         const score_entry& e = scores.at(score);
@@ -167,12 +169,12 @@ public:
                    "position";
         if (!c.takes.empty() && (c.takes[0] != e.about.name || c.takes[1] != n.about.name))
             return "heed: " + c.about.title +
-                   ": their scores are scaled dot products, and here their normalizer is softmax";
+                   ": their scores must be scaled dot products, and their normalizer softmax";
         return {};
     }
 
-    /// A legal product for each page of docs/mechanisms, by name of the page: the first one of a policy that names the
-    /// page; what the page is not about is plain.
+    /// A legal product for each page of docs/mechanisms, by the name of the page: the first product with a policy that
+    /// names the page; the other policies are plain.
     std::vector<page_entry> pages() const
     {
         std::map<std::string, page_entry> all;
@@ -182,13 +184,13 @@ public:
                         {page, diagonal_of(scores, score), diagonal_of(normalizers, normalizer),
                          diagonal_of(combiners, combiner), note}});
         };
-        // Two pages are about no policy: what can be seen of them in a product.
+        // Two pages are not about policies: the visible part in a product.
         add("abcnn", "match", "softmax", "weighted_sum",
-            "The scores are the entries of A, if the words are one sentence and the queries the other. ABCNN itself "
+            "The scores are the entries of A, if the words are one sentence and the queries the other. ABCNN "
             "has "
             "no normalizer: it gives A to a convolution.");
         add("penalties", "additive", "softmax", "weighted_sum",
-            "Below all steps: what each penalty says of the weights.");
+            "Below all steps: the value of each penalty for the weights.");
         for (const auto& c : combiners) {
             if (c.join) add(c.about.page, "scaled_dot", "softmax", c.about.name.c_str());
         }
@@ -208,7 +210,7 @@ public:
         return list;
     }
 
-    /// The answers of a product, with a number for each knob of each policy. Throws heed::error if it is not legal.
+    /// The results of a product, with a number for each knob of each policy. Throws heed::error if it is not legal.
     answers ask(std::size_t score, std::size_t normalizer, std::size_t combiner, settings_of_policy of_score,
                 settings_of_policy of_normalizer, settings_of_policy of_combiner, const scene& what) const
     {
@@ -263,15 +265,14 @@ inline std::vector<double> initial(const description& about)
     return all;
 }
 
-/// The scene that the page begins with.
+/// The initial scene of the page.
 inline scene first_scene()
 {
     return {{{-1.4, 0.7}, {0.2, 1.4}, {1.5, 0.2}, {-1.2, -0.3}, {0.6, -0.9}, {-0.7, -1.5}},
             {{-1.3, 0.6}, {0.3, 1.3}, {1.4, 0.1}, {-1.2, 0.1}, {0.7, -0.8}, {-0.6, -1.4}}};
 }
 
-// ---- as text for a page
-// ------------------------------------------------------------------------------------------------
+// ---- JSON for a page
 
 inline std::string json(const std::string& text)
 {
@@ -286,7 +287,7 @@ inline std::string json(const std::string& text)
     }
     return quoted + '"';
 }
-/// JSON has no infinity: null.
+/// JSON has no infinity: null is used.
 inline std::string json(double x)
 {
     if (!std::isfinite(x)) return "null";
@@ -316,7 +317,7 @@ struct penalty_says {
     double value;
 };
 
-/// What the penalties say of the weights of all steps; none if there is more than one weight for each word.
+/// The penalties of the weights of all steps; empty if there is more than one weight per word.
 inline std::vector<penalty_says> penalties_of(const answers& all)
 {
     namespace penalty = heed::penalty;

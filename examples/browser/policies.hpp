@@ -17,19 +17,19 @@
 #include <heed/nn/gated_coverage.hpp>
 #include <heed/nn/gru.hpp>
 
-/// The scores, normalizers and combiners of the playground, with parameters that are set by hand.
+/// The scores, normalizers and combiners of the playground, with preset parameters.
 ///
-/// A word is a point (x, y) of the plane and a vector (x, 1, y, 0). The additive scores' hidden units are made so that
-/// a score is high where query and word are near: tanh(a d + b) − tanh(a d − b) is a hill in the distance d, one for
-/// each of x and y. Memories widen the hill, or make it narrower.
+/// A word is a point (x, y) of the plane and a vector (x, 1, y, 0). The hidden units of additive scores are chosen so
+/// that a score is high if query and word are close: tanh(a d + b) − tanh(a d − b) is a hill in the distance d, one for
+/// each of x and y. Memories make the hill wider or narrower.
 namespace browser {
 
 using vector = heed::array<double, 1>;
-using settings_of_policy = std::span<const double>;  // one for each knob
+using settings_of_policy = std::span<const double>;  // one value per knob
 
 inline constexpr std::size_t width = 4, units = 4, most_words = 8;
 
-/// A number that somebody may change.
+/// A number that the user may change.
 struct knob {
     std::string name;
     double initial, least, most, step;
@@ -75,7 +75,7 @@ inline heed::array<double, 2> word_units()
     return rows(units, {-1.2, -1.2, 0, 0, 0, 0, 0, 0, 0, 0, -1.2, -1.2, 0, 0, 0, 0});
 }
 inline vector hill(double height) { return row({height, -height, height, -height}); }
-/// What, added to the hidden units, makes the hills wider.
+/// An addition to the hidden units that makes the hills wider.
 inline heed::array<double, 2> wider(double by) { return rows(units, {by, -by, by, -by}); }
 
 inline auto additive(double height) { return heed::score::additive{query_units(), word_units(), hill(height)}; }
@@ -242,7 +242,7 @@ void each_score(const F& f)
             return forgetting{dot{}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
         });
     f(description{"gated_decay",
-                  "Fading by gates",
+                  "Decay by gates",
                   "e = φ(s) · φ(h) Π a_l,  a_l = σ(b)",
                   "gated_decay",
                   {{"b", 1, -3, 5, 0.1}}},
@@ -269,7 +269,7 @@ void each_score(const F& f)
           W(1, 0) = k[0];
           return dynamic_convolution{W};
       });
-    // x looks by x alone, y by y alone.
+    // x depends only on x, y only on y.
     const auto V_of = [](double v) {
         return rows(width, {v, v / 2, 0, 0, -v, -v / 2, 0, 0, 0, v / 2, v, 0, 0, -v / 2, -v, 0});
     };
@@ -312,8 +312,8 @@ void each_normalizer(const F& f)
                   {{"n", 1, 0, 5, 1}}},
       [](S k) { return recent_temporal{whole(k[0])}; });
     f(description{"decayed_temporal",
-                  "Fading temporal",
-                  "α = softmax(e − β L),  L fades by δ",
+                  "Decayed temporal",
+                  "α = softmax(e − β L),  L decays by δ",
                   "temporal-family",
                   {{"β", 0.7, -1, 2, 0.1}, {"δ", 0.3, 0, 3, 0.1}}},
       [](S k) {
@@ -344,7 +344,7 @@ void each_normalizer(const F& f)
     f(description{"entmax15", "1.5-entmax", "[e / 2 − τ]₊²", "sparse"}, [](S) { return entmax15{}; });
     f(description{"entmax", "α-entmax", "[(α − 1) e − τ]₊^{1/(α−1)},  α = 1 + σ(a)", "sparse", {{"a", 0, -4, 4, 0.1}}},
       [](S k) { return entmax{row({k[0]})}; });
-    f(description{"top_k", "The k greatest", "softmax of the k greatest scores", "sparse", {{"k", 2, 1, 6, 1}}},
+    f(description{"top_k", "Top k", "softmax of the k largest scores", "sparse", {{"k", 2, 1, 6, 1}}},
       [](S k) { return top_k{whole(k[0])}; });
     f(description{"softmax_with_sink",
                   "Softmax with a sink",
@@ -358,7 +358,7 @@ void each_normalizer(const F& f)
       [](S) { return stick_breaking{}; });
     f(description{"monotonic",
                   "Monotonic",
-                  "stops at j with p_j = σ(e_j + r), from where it stopped before",
+                  "stops at j with p_j = σ(e_j + r), from the previous stop",
                   "monotonic",
                   {{"r", -4, -10, 4, 0.1}}},
       [](S k) { return monotonic{row({k[0]})}; });
@@ -384,10 +384,10 @@ void each_normalizer(const F& f)
       [](S k) { return hard{static_cast<std::uint64_t>(whole(k[0]))}; });
     f(description{"gumbel", "Gumbel: one position, drawn", "argmax(e + g)", "hard", {seed}},
       [](S k) { return gumbel{static_cast<std::uint64_t>(whole(k[0]))}; });
-    f(description{"argmax", "Argmax", "the greatest score", "hard"}, [](S) { return argmax{}; });
+    f(description{"argmax", "Argmax", "the largest score", "hard"}, [](S) { return argmax{}; });
     f(description{"dropout",
                   "Dropout on weights",
-                  "each weight is left out of the context with probability p",
+                  "each weight is dropped from the context with probability p",
                   "weight-dropout",
                   {{"p", 0.4, 0, 0.9, 0.1}, seed}},
       [](S k) {

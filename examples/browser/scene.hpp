@@ -8,7 +8,7 @@
 #include "any_policy.hpp"
 #include "policies.hpp"
 
-/// What the playground asks about, and what it gets.
+/// The input and the results of the playground.
 namespace browser {
 
 /// A word or a query: a point of the plane.
@@ -16,12 +16,12 @@ struct point {
     double x = 0, y = 0;
 };
 
-/// The words, and the queries that ask about them one after the other.
+/// The words, and the sequence of queries.
 struct scene {
     std::vector<point> words, queries;
 };
 
-/// What a mechanism answers. Per position there is one number for each word, else one for each dimension, group or
+/// The results of a mechanism. Per position there is one number for each word, or one for each dimension, group or
 /// head.
 struct answers {
     std::size_t numbers = 1;                    // for each word: 1, D, G or n
@@ -30,7 +30,7 @@ struct answers {
     std::vector<std::vector<double>> contexts;  // [S][D]: x, the sum of the weights, y, 0
 };
 
-/// A point as a vector: (x, 1, y, 0). So the groups of two dimensions are x and y.
+/// A point as a vector (x, 1, y, 0), so that the two groups of two dimensions are x and y.
 inline void write_point(const point& p, double* to) { to[0] = p.x, to[1] = 1, to[2] = p.y, to[3] = 0; }
 
 /// Words as annotations, [1,T,D].
@@ -41,7 +41,7 @@ inline cube annotations_of(const std::vector<point>& words)
     return h;
 }
 
-/// The query of step s, and as the last word the query before it (zeros at first).
+/// The query of step s, and the previous query as the last word (initially zeros).
 inline query query_of(const std::vector<point>& queries, std::size_t s)
 {
     matrix state({1, width}), word = heed::filled<double, 2>({1, width}, 0.0);

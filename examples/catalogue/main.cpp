@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// catalogue: functions of scores and masks that people use, each written in at most five lines, each answered tile by
-// tile and trained.
+// catalogue: common functions of scores and masks, each in at most five lines, computed tile by tile and trained.
 //
-// `catalogue` computes attention with each of them, forward and backward, and compares with loops over single numbers;
-// `catalogue --draw` shows which blocks each mask sees. Take from scores.hpp and masks.hpp what you need.
+// `catalogue` computes attention with each function and mask, forward and backward, and compares with scalar loops;
+// `catalogue --draw` shows the visible blocks of each mask. Copy the functions you need from scores.hpp and masks.hpp.
 //
 // test:
 // test: --draw
@@ -31,12 +30,13 @@ namespace {
 
 constexpr std::size_t B = 2, L = catalogue::positions, D = 4;
 
-/// Queries, keys with their values, and what the loss multiplies contexts with.
+/// Queries, keys with their values, and the factors of the contexts in the loss.
 struct problem {
     array<double, 3> queries, annotations, weights;
 };
 
-/// Σ weights · contexts by loops: what a function and a mask mean. `divides`: the weights of a query by their sum.
+/// Σ weights · contexts by scalar loops: the definition of a function and a mask. `divides`: the weights of a query are
+/// divided by their sum.
 double by_loops(const problem& x, const auto& f, const auto& mask, bool divides = true)
 {
     double loss = 0;
@@ -64,12 +64,13 @@ double by_loops(const problem& x, const auto& f, const auto& mask, bool divides 
     return loss;
 }
 
-/// How far heed's loss is from the loops', and its derivative along some direction from the loops' differences.
+/// The difference between heed's loss and that of the loops, and between its derivative along a direction and finite
+/// differences of the loops.
 struct distance {
     double forward, backward;
 };
 
-/// Values with a 1 behind each.
+/// Values with a 1 appended to each.
 template <class Values>
 auto with_one(const Values& values)
 {
@@ -117,7 +118,7 @@ distance compare(problem x, const Score& score, const auto& f, const Mask& mask,
     go(on.gradient(h), ahead.annotations, behind.annotations);
     const double here = by_loops(x, f, mask, divides);
     double above = 0, below = 0;
-    if constexpr (requires { lifted.score.table.size(); }) {  // f looks numbers up in *table
+    if constexpr (requires { lifted.score.table.size(); }) {  // f looks up numbers in *table
         const array<double, 1> kept = *table;
         array<double, 1> up = kept, down = kept;
         go(on.gradient(lifted.score.table), up, down);
@@ -164,7 +165,7 @@ int run(bool draw)
     const auto unchanged = [](auto e, score_index) { return e; };
     const catalogue::any_mask everything{[](score_index) { return true; }};
 
-    fmt::print("Functions of scores: distance from loops over single numbers\n\n");
+    fmt::print("Functions of scores: difference from scalar loops\n\n");
     for (const auto& [name, f] : catalogue::functions(tables))
         show(name, compare(x, score::modified{score::scaled_dot{}, f}, f, everything));
     const auto with_table = [&](const char* name, const auto& f) {
@@ -178,9 +179,8 @@ int run(bool draw)
     with_table("Graphormer's distances, learned", catalogue::spatial);
     with_table("Graphormer's edges, learned", catalogue::edges);
 
-    show("weights that are not divided",
-         compare<false>(x, score::modified{score::scaled_dot{}, catalogue::log_of_function}, catalogue::log_of_function,
-                        everything));
+    show("unnormalized weights", compare<false>(x, score::modified{score::scaled_dot{}, catalogue::log_of_function},
+                                                catalogue::log_of_function, everything));
 
     fmt::print("\nMasks\n\n");
     for (const auto& [name, mask] : catalogue::masks(known))
@@ -192,10 +192,9 @@ int run(bool draw)
 
 int main(int argc, char** argv)
 {
-    CLI::App app{
-        "Functions of scores and masks that people use: forward and backward, against loops over single numbers."};
+    CLI::App app{"Common functions of scores and masks: forward and backward, compared with scalar loops."};
     bool draw = false;
-    app.add_flag("--draw", draw, "show which blocks of 8 queries and 8 keys each mask sees");
+    app.add_flag("--draw", draw, "show the visible blocks of 8 queries and 8 keys of each mask");
     CLI11_PARSE(app, argc, argv);
     try {
         return run(draw);

@@ -8,13 +8,13 @@
 
 #include <heed/heed.hpp>
 
-/// Masks, each as a user writes it. A mask is a predicate over the place of a query and a key; `&`, `|` and `!` combine
-/// masks. p.query and p.key count positions, p.batch sentences.
+/// Masks as a user writes them. A mask is a predicate over the indices of a query and a key; `&`, `|` and `!` combine
+/// masks. p.query and p.key are positions, p.batch is the sentence.
 namespace catalogue {
 
 using namespace heed;
 
-/// Any mask. (One kernel is compiled for all entries; a mask of its own type is inlined.)
+/// Any mask. (One kernel is compiled for all entries; a mask with its own type is inlined.)
 struct any_mask : predicate_mask {
     std::function<lane_mask(const score_index&)> sees;
 
@@ -29,11 +29,11 @@ struct named_mask {
     any_mask mask;
 };
 
-inline constexpr int positions = 96;          // of all entries
-inline constexpr int rows = 8, columns = 12;  // of a picture of 96 pixels
-inline constexpr int frames = 4;              // of a video of 24 pixels each
+inline constexpr int positions = 96;          // shared by all entries
+inline constexpr int rows = 8, columns = 12;  // for a picture of 96 pixels
+inline constexpr int frames = 4;              // for a video with 24 pixels per frame
 
-/// What masks look up; they keep references.
+/// Tables of the masks, which keep references.
 struct known {
     std::vector<std::int32_t> document, x, y, image;
     array<std::int32_t, 2> ancestor, chosen;
@@ -43,7 +43,7 @@ struct known {
         for (int i = 0; i < positions; ++i) {
             document.push_back(i < 20 ? 0 : i < 57 ? 1 : 2);
             image.push_back(i / 32);
-            // Morton order: the bits of x and y take turns.
+            // Morton order: the bits of x and y alternate.
             x.push_back((i & 1) | (i >> 1 & 2) | (i >> 2 & 4) | (i >> 3 & 8));
             y.push_back((i >> 1 & 1) | (i >> 2 & 2) | (i >> 3 & 4));
             for (int above = i;; above = (above - 1) / 2) {  // node i's parent is (i − 1) / 2
@@ -91,7 +91,7 @@ inline std::vector<named_mask> masks(const known& at)
     add("tree", [=](score_index p) { return ancestor(p.query, p.key) == 1; });
     add("trees of documents",
         [=](score_index p) { return (ancestor(p.query, p.key) == 1) & (document(p.query) == document(p.key)); });
-    // Every pixel sees as many neighbors, those at the border, too: the window is moved inside.
+    // Every pixel sees the same number of neighbors, also at the border: the window is moved inside.
     const auto around = [](const auto& q, const auto& k, int extent, int reach) {
         return abs(min(max(q, reach), extent - 1 - reach) - k) <= reach;
     };
@@ -99,20 +99,20 @@ inline std::vector<named_mask> masks(const known& at)
         return around(p.query % columns, p.key % columns, columns, 2) &
                around(p.query / columns, p.key / columns, rows, 2);
     });
-    add("neighborhood, in tiles of 4 by 4", [=](score_index p) {  // three tiles beside each other
+    add("neighborhood, in tiles of 4 by 4", [=](score_index p) {  // three adjacent tiles
         const auto column = [](const auto& i) { return i / 16 % 3 * 4 + i % 4; };
         const auto row = [](const auto& i) { return i / 48 * 4 + i % 16 / 4; };
         return around(column(p.query), column(p.key), columns, 2) & around(row(p.query), row(p.key), rows, 2);
     });
     add("neighborhood, in Morton order",
         [=](score_index p) { return around(x(p.query), x(p.key), 16, 2) & around(y(p.query), y(p.key), 8, 2); });
-    add("sliding tiles, 2-D", [=](score_index p) {  // of 4 by 4 pixels
+    add("sliding tiles, 2-D", [=](score_index p) {  // tiles of 4 by 4 pixels
         return near(p.query / 16 % 3, p.key / 16 % 3, 1) & near(p.query / 48, p.key / 48, 0);
     });
-    add("sliding tiles, 3-D", [=](score_index p) {  // of 1 by 2 by 4 pixels, 3 by 1 in a frame
+    add("sliding tiles, 3-D", [=](score_index p) {  // tiles of 1 by 2 by 4 pixels, 3 by 1 per frame
         return near(p.query / 24, p.key / 24, 1) & near(p.query / 8 % 3, p.key / 8 % 3, 1);
     });
-    add("chosen tiles (the k best)", [=](score_index p) { return chosen(p.query / 16, p.key / 16) == 1; });
+    add("chosen tiles (top k)", [=](score_index p) { return chosen(p.query / 16, p.key / 16) == 1; });
     add("text and its image (Flamingo)", [=](score_index p) { return image(p.key) == document(p.query); });
     add("space (video)", [](score_index p) { return p.query / (positions / frames) == p.key / (positions / frames); });
     add("time (video)", [](score_index p) { return p.query % (positions / frames) == p.key % (positions / frames); });

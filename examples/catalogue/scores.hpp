@@ -9,12 +9,12 @@
 #include <heed/heed.hpp>
 #include <heed/papers/positions.hpp>
 
-/// Functions of scores, each as a user writes it: they take a score and its place, and run on registers of either.
+/// Functions of scores as a user writes them: they take a score and its index, and run on SIMD registers.
 namespace catalogue {
 
 using namespace heed;
 
-/// Any function of a score. (One kernel is compiled for all entries; a function of its own type is inlined.)
+/// Any function of a score. (One kernel is compiled for all entries; a function with its own type is inlined.)
 template <class T>
 struct any_function {
     std::function<pack<T>(const pack<T>&, const score_index&)> value;
@@ -34,11 +34,11 @@ struct named_function {
     any_function<T> f;
 };
 
-/// What the functions look up.
+/// Tables of the functions.
 template <class T>
 struct tables {
-    array<T, 1> factor{T(0.3), T(-0.2)};                                    // of each head
-    array<T, 3> q_rope{shape_of_rank<3>{2, 96, 4}, T(0)}, k_rope = q_rope;  // parts of queries and keys that turn
+    array<T, 1> factor{T(0.3), T(-0.2)};                                    // one per head
+    array<T, 3> q_rope{shape_of_rank<3>{2, 96, 4}, T(0)}, k_rope = q_rope;  // rotary parts of queries and keys
 };
 
 /// add(name, f) for each function.
@@ -63,9 +63,9 @@ void each_function(const tables<T>& at, const auto& add)
         const auto x = e / 3, x2 = x * x;
         return 3 * x * (27 + x2) / (27 + 9 * x2);
     });
-    add("a number of each head", [=](auto e, score_index p) { return e * factor(p.head); });
+    add("a factor per head", [=](auto e, score_index p) { return e * factor(p.head); });
     add("sine", [](auto e, score_index p) { return e + sin(e) * cos(0.1 * p.key); });
-    add("sine of the place", [](auto e, score_index p) { return e + sin(0.2 * (p.query - p.key)); });
+    add("sine of the distance", [](auto e, score_index p) { return e + sin(0.2 * (p.query - p.key)); });
     add("sandwich", [](auto e, score_index p) {
         auto bias = cos(0.0 * p.key) - 1;
         for (const double omega : {1.0, 0.1, 0.01}) bias = bias + cos(omega * (p.query - p.key)) / (p.head + 1);
@@ -88,25 +88,26 @@ std::vector<named_function<T>> functions(const tables<T>& at)
     return all;
 }
 
-// Functions that look numbers up in a table that learns: score::modified{score, table, f}.
+// Functions with a learned lookup table: score::modified{score, table, f}.
 
-/// T5: a number for each distance, the same beyond 16.
+/// T5: a number for each distance, constant beyond 16.
 inline constexpr auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.key - p.query + 16); };
-/// Graphormer's spatial bias: a number for each distance in the graph, here that of nodes i and i / 2.
+/// Graphormer's spatial bias: a number for each distance in the graph, here between nodes i and i / 2.
 inline constexpr auto spatial = [](auto e, score_index p, const auto& b) {
     return e + b(abs(p.query / 2 - p.key / 2));
 };
-/// Graphormer's edges: the mean of the numbers of the edges on a path, here three, with a number for each place on it.
+/// Graphormer's edges: the mean of the numbers of the edges on a path, here three, with a number for each position on
+/// the path.
 inline constexpr auto edges = [](auto e, score_index p, const auto& b) {
     return e + (b(p.query % 7) + b((p.query + p.key) % 7 + 7) + b(p.key % 7 + 14)) / 3;
 };
 
-// Weights that are a function f of scores alone, f(e) ≥ 0, and are not divided by their sum: softmax of log f(e) beside
-// a sink of weight 1, undone. Where f(e) is 0, the score is −inf and the key hidden, so that log needs no offset.
+// Weights that are a function f of the score alone, f(e) ≥ 0, and are not normalized: softmax of log f(e) with a sink
+// of weight 1, inverted. If f(e) is 0, the score is −inf and the key hidden, so log requires no offset.
 
 /// log f(e) with f = max(0, ·), for normalize::softmax_with_sink{array<float, 1>{0}}
 inline constexpr auto log_of_function = [](auto e, score_index) { return log(select(e > 0, e, 0.0 * e)); };
-/// Σ_j f(e_j) v_j from contexts [B,S,D+1] of values that have a 1 behind them: Z / (1 + Z) of Z = Σ_j f(e_j).
+/// Σ_j f(e_j) v_j from contexts [B,S,D+1] of values with an appended 1: Z / (1 + Z) with Z = Σ_j f(e_j).
 inline constexpr auto undone = [](const tensor auto& contexts) {
     const std::size_t D = shape_of(contexts)[2] - 1;
     const auto seen = ops::slice_columns(contexts, D, D + 1), all = constant_like(seen, shape_of(seen), 1);

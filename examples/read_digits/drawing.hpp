@@ -11,7 +11,7 @@
 #include <heed/core/random.hpp>
 #include <heed/nn/convolution.hpp>
 
-/// Pictures of numbers: digits drawn with strokes of a pen, at random places, sizes, slants and thicknesses, on a paper
+/// Pictures of numbers: digits drawn with pen strokes, at random positions, sizes, slants and thicknesses, on paper
 /// with clutter and noise.
 namespace read_digits {
 
@@ -20,7 +20,7 @@ struct point {
 };
 using stroke = std::vector<point>;
 
-/// Numbers from one stream, one after the other.
+/// Numbers from one stream, in sequence.
 class dice {
 public:
     explicit dice(std::uint64_t stream) : stream_(stream) {}
@@ -55,7 +55,7 @@ inline stroke joined(stroke first, const stroke& second)
 
 }  // namespace detail
 
-/// How wide a digit is that is one high.
+/// The width of a digit of height 1.
 inline constexpr double digit_width = 0.6;
 
 /// The strokes of a digit in a box of height 1 and width 0.6. 1, 4 and 7 have two forms.
@@ -89,7 +89,7 @@ inline std::vector<stroke> strokes_of(std::size_t digit, bool other_form)
     }
 }
 
-/// Where a digit lies, in pixels.
+/// The position of a digit, in pixels.
 struct box {
     double left = 0, top = 0, right = 0, bottom = 0;
 
@@ -106,12 +106,12 @@ struct picture {
     std::vector<box> boxes;             // of each digit
 };
 
-/// Ink on paper: how much of each pixel a pen covers.
+/// Ink on paper: the fraction of each pixel covered by a pen.
 class canvas {
 public:
     explicit canvas(heed::grid size) : size_(size), covered_(size.size(), 0.0f) {}
 
-    /// A line with round ends. The pen covers a pixel by how far its center lies within the pen's edge.
+    /// A line with round ends. The coverage of a pixel is the distance of its center inside the edge of the pen.
     void draw(const stroke& line, double thickness, double strength = 1)
     {
         for (std::size_t i = 0; i + 1 < line.size(); ++i) draw(line[i], line[i + 1], thickness / 2 + 0.5, strength);

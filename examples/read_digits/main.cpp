@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// read_digits: read the digits of a drawn number in order, and show where on the picture each of them was found. "Show,
-// Attend and Tell" (Xu et al. 2015) on pictures that the program draws itself.
+// read_digits: reads the digits of a drawn number in order, and shows the attended region of each digit. "Show, Attend
+// and Tell" (Xu et al. 2015) on generated pictures.
 //
 // test: --help
 // test: train --batches 2 --batch 4 --height 16 --width 24 --longest 2 --hidden 16 --check 20
@@ -30,7 +30,7 @@ using namespace read_digits;
 
 namespace {
 
-/// The streams of pictures: those of training, and those for looking at the result.
+/// The streams of pictures: for training, and for evaluation.
 enum class purpose : std::uint64_t { training = 1, testing = 2, showing = 3 };
 
 std::vector<picture> draw_many(heed::grid size, std::size_t digits, std::size_t count, purpose what_for,
@@ -42,7 +42,8 @@ std::vector<picture> draw_many(heed::grid size, std::size_t digits, std::size_t 
     return all;
 }
 
-/// Of numbers of one length: how many were read without a mistake, and how often the greatest weight lay on the digit.
+/// For numbers of one length: the count of numbers read without error, and the frequency with which the largest weight
+/// is on the digit.
 struct tally {
     std::size_t numbers = 0, right = 0, digits = 0, on_digit = 0;
 
@@ -70,11 +71,11 @@ double percent(std::size_t part, std::size_t whole)
     return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Prints how well numbers of each length are read; returns the share of all that are read without a mistake.
+/// Prints the accuracy for numbers of each length; returns the share of all numbers read without error.
 double report(const reader& judged, std::size_t longest, std::size_t each, std::uint64_t seed)
 {
     tally all;
-    fmt::print("digits   numbers   read without a mistake   greatest weight on the digit\n");
+    fmt::print("digits   numbers   read without a mistake   largest weight on the digit\n");
     const auto line = [](const std::string& name, const tally& t) {
         fmt::print("{:>6}   {:>7}   {:>20.1f} %   {:>26.1f} %\n", name, t.numbers, percent(t.right, t.numbers),
                    percent(t.on_digit, t.digits));
@@ -111,17 +112,17 @@ void train(reader& model, const recipe& how, std::size_t batches, std::size_t ba
     std::size_t since = 0;
     for (std::size_t i = 1; i <= batches; ++i) {
         const std::size_t digits =
-            1 + heed::below(longest, heed::mix(how.seed), i);  // one length per batch: no row ends before another
+            1 + heed::below(longest, heed::mix(how.seed), i);  // one length per batch: all rows end together
         const auto examples =
             make_batch(draw_many(model.sizes.picture, digits, batch_size, purpose::training, how.seed, i));
-        // the last third of the training with a falling rate
+        // the learning rate decreases in the last third of the training
         const double left = static_cast<double>(batches - i) / static_cast<double>(batches);
         cost += teacher.learn(examples, how.rate * std::min(1.0, 0.02 + 3 * left)) / static_cast<double>(digits + 1);
         ++since;
         bar.add(1);
         if (i % 250 != 0 && i != batches) continue;
         bar.clear();
-        fmt::print("batch {:5}  cost of a digit {:.4f}  {}\n", i, cost / static_cast<double>(since),
+        fmt::print("batch {:5}  cost per digit {:.4f}  {}\n", i, cost / static_cast<double>(since),
                    program::duration_text(program::seconds_since(start)));
         std::fflush(stdout);
         model.save(path);
@@ -154,14 +155,14 @@ void show(const reader& judged, std::size_t longest, std::size_t each, std::uint
         }
     }
     heed::io::write_file(out, heed::view::svg(all));
-    fmt::print("{}: {} pictures, with the regions that each digit was read from\n", out, all.size());
+    fmt::print("{}: {} pictures, with the attended regions of each digit\n", out, all.size());
 }
 
 }  // namespace
 
 int main(int argc, char** argv)
 {
-    CLI::App app{"Read the digits of drawn numbers, and show where each of them was found."};
+    CLI::App app{"Read the digits of drawn numbers, and show the attended regions."};
     app.formatter(std::make_shared<program::formatter>());
     app.require_subcommand(1);
     std::size_t threads = 1, batches = 6000, batch_size = 32, longest = 5, check = 400, each = 1;
@@ -171,23 +172,23 @@ int main(int argc, char** argv)
     std::string path = "digits.safetensors", out = "digits.svg", attention = "soft";
     program::ask_for_threads(app, threads);
 
-    CLI::App& train_command = *app.add_subcommand("train", "draw pictures, and learn to read them");
+    CLI::App& train_command = *app.add_subcommand("train", "generate pictures, and learn to read them");
     CLI::App& score_command = *app.add_subcommand("score", "read new pictures; accuracy by length");
-    CLI::App& show_command = *app.add_subcommand("show", "draw what the model looks at, as an SVG file");
+    CLI::App& show_command = *app.add_subcommand("show", "draw the attended regions as an SVG file");
     const auto size = [](CLI::App& command, const char* name, std::size_t& value, const char* help) {
         command.add_option(name, value, help)
             ->check(CLI::Range(std::size_t{1}, std::size_t{9999999}).description(""))
             ->type_name("N")
             ->capture_default_str();
     };
-    train_command.add_option("--attention", attention, "soft: a mixture of regions; hard: one, drawn at random")
+    train_command.add_option("--attention", attention, "soft: a mixture of regions; hard: one region, sampled")
         ->check(CLI::IsMember({"soft", "hard"}).description(""))
         ->type_name("NAME")
         ->capture_default_str();
     size(train_command, "--batches", batches, "steps of training");
     size(train_command, "--batch", batch_size, "pictures per batch");
-    size(train_command, "--height", sizes.picture.height, "of the pictures, in pixels");
-    size(train_command, "--width", sizes.picture.width, "of the pictures, in pixels");
+    size(train_command, "--height", sizes.picture.height, "height of the pictures, in pixels");
+    size(train_command, "--width", sizes.picture.width, "width of the pictures, in pixels");
     size(train_command, "--hidden", sizes.hidden, "size of the decoder's state");
     train_command.add_option("--rate", how.rate, "Adam's learning rate")
         ->check(CLI::PositiveNumber)
@@ -224,7 +225,7 @@ int main(int argc, char** argv)
         reader fresh(sizes, attention == "hard", how.seed);
         train(fresh, how, batches, batch_size, longest, path);
         if (report(reader::load(path), longest, check, how.seed) >= expect) return 0;
-        fmt::print(stderr, "read_digits: that is less than the expected {:.1f} %\n", 100 * expect);
+        fmt::print(stderr, "read_digits: that is below the expected {:.1f} %\n", 100 * expect);
         return 1;
     });
 }

@@ -27,12 +27,12 @@ namespace read_digits {
 namespace xu = heed::papers::xu2015;
 using heed::seq2seq::id_sentence;
 
-/// Ids of the decoder's words: padding, begin and end as heed::seq2seq::special_ids has them, then the digits.
+/// Ids of the decoder's words: padding, begin and end as in heed::seq2seq::special_ids, then the digits.
 inline constexpr std::uint32_t first_digit = 4, vocabulary = first_digit + 10;
 
-/// Pictures side by side, with the numbers on them.
+/// A batch of pictures, with their numbers.
 struct batch {
-    heed::array<float, 3> pictures;  // [B,H·W,1], each around its mean
+    heed::array<float, 3> pictures;  // [B,H·W,1], each with mean 0
     std::vector<id_sentence> numbers;
 
     heed::seq2seq::training_batch<float> words() const
@@ -58,10 +58,10 @@ inline batch make_batch(const std::vector<picture>& pictures)
     return result;
 }
 
-/// What was read from a picture.
+/// The result of reading a picture.
 struct reading {
     std::vector<std::uint32_t> digits;
-    std::vector<std::vector<float>> weights;  // of each digit, over the regions
+    std::vector<std::vector<float>> weights;  // for each digit, over the regions
 
     std::string text() const
     {
@@ -71,7 +71,7 @@ struct reading {
     }
 };
 
-/// A model, and what it is made for.
+/// A model and its settings.
 class reader {
 public:
     using model_type = decltype(xu::reader<float>(1, {}, heed::normalize::softmax{}));
@@ -86,7 +86,7 @@ public:
 
     heed::grid regions() const { return model.encoder.regions(); }
 
-    /// Reads pictures greedily; hard attention looks at the most probable region.
+    /// Reads pictures greedily; hard attention attends to the most probable region.
     std::vector<reading> read(const batch& examples) const
     {
         const auto annotations = model.encoder.encode(examples.pictures);
@@ -109,7 +109,7 @@ public:
         const auto entry = [&](const std::string& name) -> const std::string& {
             const auto found = archive.metadata.find(name);
             if (found == archive.metadata.end())
-                throw heed::error(path.string() + ": has no \"" + name + "\"; is it a file that read_digits wrote?");
+                throw heed::error(path.string() + ": has no \"" + name + "\"; expected a file of read_digits");
             return found->second;
         };
         if (entry("format") != format) {
@@ -161,7 +161,7 @@ private:
         for (const auto& found : heed::seq2seq::greedy<float>(at_work, real, how)) {
             reading each;
             for (std::size_t i = 0; i < found.words.size(); ++i) {
-                each.digits.push_back(found.words[i] - first_digit);  // beyond 9 if it is no digit
+                each.digits.push_back(found.words[i] - first_digit);  // above 9 if it is not a digit
                 each.weights.push_back(found.weights[i]);
             }
             all.push_back(std::move(each));
@@ -170,8 +170,8 @@ private:
     }
 };
 
-/// How a model learns. Hard attention learns as in Xu et al. 2015, §4.2: half of the batches are read with soft
-/// attention, and the baseline is a running mean of the cost, here of numbers of the same length.
+/// Training options. Hard attention learns as in Xu et al. 2015, §4.2: half of the batches use soft attention, and the
+/// baseline is a running mean of the cost, here of numbers of equal length.
 struct recipe {
     double rate = 1e-3;
     double doubly_stochastic = 0;  // λ, eq. 14
@@ -187,7 +187,7 @@ class learner {
 public:
     learner(reader& model, const recipe& how) : learns_(model), how_(how) {}
 
-    /// One step of training on numbers of one length; returns the mean of −log p of a number.
+    /// One training step on numbers of one length; returns the mean of −log p of a number.
     double learn(const batch& examples, double rate)
     {
         tape_.clear();
@@ -221,7 +221,7 @@ public:
     }
 
 private:
-    /// The cost of each row minus the running mean of such costs, which then moves on.
+    /// The cost of each row minus the running mean of these costs, which is then updated.
     heed::array<float, 1> excess(const heed::tensor auto& each)
     {
         const auto [S, B] = each.shape();

@@ -15,7 +15,7 @@
 
 #include "../support/number_words.hpp"
 
-/// Sentence pairs with an answer: is the second sentence the translation of the first?
+/// Sentence pairs with a label: whether the second sentence is the translation of the first.
 namespace sentence_pairs {
 
 using heed::text::parallel_corpus;
@@ -42,7 +42,7 @@ struct examples {
     }
 };
 
-/// The vocabularies of both languages, and the longest sentences that a model reads: longer ones are cut.
+/// The vocabularies of both languages, and the maximum sentence length of a model: longer sentences are truncated.
 struct languages {
     heed::text::vocabulary first, second;
     std::size_t longest = 64;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sentence_pairs: is this sentence the translation of that one? ABCNN (Yin et al. 2016) as a whole model, with and
-// without attention.
+// sentence_pairs: decides whether two sentences are translations, with ABCNN (Yin et al. 2016) as a complete model,
+// with and without attention.
 //
-// Half of the pairs are translations. In the other half the second sentence is the most similar other one of the same
-// length, so that the words decide and not the look of the sentence (heed_kit/text/similar.hpp).
+// Half of the pairs are translations. In the other half, the second sentence is the most similar other sentence of the
+// same length, so that the words decide (heed_kit/text/similar.hpp).
 //
 // test: --help
 // test: numbers --form abcnn3 --pairs 60 --epochs 1 --rate 5e-3
@@ -45,13 +45,13 @@ void declare_model(CLI::App& app, matcher_file& file, recipe& how, std::string& 
         ->capture_default_str();
     size("--embedding", file.sizes.embedding, "size of a word's embedding");
     size("--maps", file.sizes.maps, "maps of each convolution");
-    size("--width", file.sizes.width, "words under each convolution, columns under each pooling");
-    size("--blocks", file.sizes.blocks, "blocks, one after the other");
-    size("--longest", file.sizes.longest, "words of a sentence that are read; the rest is cut off");
+    size("--width", file.sizes.width, "width of convolutions and poolings");
+    size("--blocks", file.sizes.blocks, "number of blocks");
+    size("--longest", file.sizes.longest, "maximum sentence length; longer ones are truncated");
     size("--epochs", how.epochs, "passes over the training pairs");
     size("--batch", how.batch, "pairs per batch");
     app.add_option("--rate", how.rate, "Adam's learning rate")->check(CLI::PositiveNumber)->capture_default_str();
-    app.add_option("--dropout", how.dropout, "share of the embeddings' entries that is dropped")
+    app.add_option("--dropout", how.dropout, "dropout rate of embeddings")
         ->check(CLI::Range(0.0, 0.9).description(""))
         ->capture_default_str();
     app.add_option("--seed", how.seed, "seed of the weights and of the order")->capture_default_str();
@@ -62,12 +62,10 @@ struct files {
 
     void declare(CLI::App& app, const std::string& prefix, const std::string& what)
     {
-        app.add_option("--" + prefix + "first", first, what + ", tokenised, one sentence per line")
+        app.add_option("--" + prefix + "first", first, what + ", tokenized, one sentence per line")
             ->type_name("FILE")
             ->required();
-        app.add_option("--" + prefix + "second", second, "their translations, line by line")
-            ->type_name("FILE")
-            ->required();
+        app.add_option("--" + prefix + "second", second, "translations, line by line")->type_name("FILE")->required();
     }
     parallel_corpus read() const { return heed::text::read_parallel(first, second); }
 };
@@ -81,7 +79,7 @@ void report(const char* what, const matcher_file& file, const parallel_corpus& c
 
 int main(int argc, char** argv)
 {
-    CLI::App app{"Is this sentence the translation of that one? Sentence pairs with convolutions and attention."};
+    CLI::App app{"Decide whether two sentences are translations, with convolutions and attention."};
     app.formatter(std::make_shared<program::formatter>());
     app.require_subcommand(1);
     std::size_t threads = 1, most = 0, least = 2, pairs = 20000;
@@ -97,19 +95,18 @@ int main(int argc, char** argv)
     training.declare(train_command, "", "sentences");
     valid.declare(train_command, "valid-", "sentences for validation");
     declare_model(train_command, file, how, path);
-    train_command.add_option("--first-pairs", most, "train on the first N pairs only; 0: on all")
+    train_command.add_option("--first-pairs", most, "train on the first N pairs only; 0: all")
         ->type_name("N")
         ->capture_default_str();
-    train_command.add_option("--min-count", least, "rarer words are unknown ones")
+    train_command.add_option("--min-count", least, "rarer words become unknown words")
         ->type_name("N")
         ->capture_default_str();
 
     CLI::App& score_command = *app.add_subcommand("score", "accuracy and F1 of a trained model");
-    score_command.add_option("--model", path, "file that train wrote")->type_name("FILE")->required();
+    score_command.add_option("--model", path, "file written by train")->type_name("FILE")->required();
     scored.declare(score_command, "", "sentences");
 
-    CLI::App& numbers_command =
-        *app.add_subcommand("numbers", "train on English and German number words; needs no data");
+    CLI::App& numbers_command = *app.add_subcommand("numbers", "train on generated English and German number words");
     declare_model(numbers_command, file, how, path);
     numbers_command.add_option("--pairs", pairs, "pairs for training")->type_name("N")->capture_default_str();
     numbers_command.add_option("--expect", expect, "fail below this accuracy on unseen numbers");
@@ -140,9 +137,9 @@ int main(int argc, char** argv)
         train(file, file.words.encode(learned), file.words.encode(held_out), how, path);
         if (!numbers_command.parsed()) return 0;
         const matcher_file best = matcher_file::load(path);
-        report("numbers that it has never seen", best, unseen);
+        report("unseen numbers", best, unseen);
         if (judge(*best.model, best.words.encode(unseen)).accuracy() >= expect) return 0;
-        fmt::print(stderr, "sentence_pairs: that is less than the expected {:.1f} %\n", 100 * expect);
+        fmt::print(stderr, "sentence_pairs: that is below the expected {:.1f} %\n", 100 * expect);
         return 1;
     });
 }

@@ -20,12 +20,12 @@ namespace sentence_pairs {
 
 namespace yin = heed::papers::yin2016;
 
-/// A model of any form, behind one interface.
+/// A type-erased model of any form.
 class model {
 public:
     virtual ~model() = default;
 
-    /// One step of training; returns Σ −log p over the batch.
+    /// One training step; returns Σ −log p over the batch.
     virtual double learn(const heed::pairs::batch<float>& batch, double rate, double dropout,
                          heed::random_source& random) = 0;
     virtual std::vector<float> probabilities(const heed::pairs::batch<float>& batch) const = 0;
@@ -79,7 +79,7 @@ inline std::unique_ptr<model> make_model(const std::string& form, const yin::siz
     throw heed::error("there is no form \"" + form + "\" of ABCNN; choose bcnn, abcnn1, abcnn2 or abcnn3");
 }
 
-/// The sizes that a file stores, by name; of `sizes` or `const sizes`.
+/// The sizes stored in a file, by name; for `sizes` or `const sizes`.
 template <class Sizes>
 auto named(Sizes& n)
 {
@@ -125,7 +125,7 @@ struct matcher_file {
         const auto entry = [&](const std::string& name) -> const std::string& {
             const auto found = archive.metadata.find(name);
             if (found == archive.metadata.end()) {
-                throw heed::error(path.string() + ": has no \"" + name + "\"; is it a file that sentence_pairs wrote?");
+                throw heed::error(path.string() + ": has no \"" + name + "\"; expected a file of sentence_pairs");
             }
             return found->second;
         };

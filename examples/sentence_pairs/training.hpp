@@ -25,7 +25,7 @@ struct recipe {
     std::uint64_t seed = 1;
 };
 
-/// How many answers are right where p(yes) above one half means yes.
+/// Counts correct answers; p(yes) above one half means yes.
 inline heed::metrics::two_classes judge(const model& judged, const examples& all)
 {
     std::vector<std::size_t> order(all.size());
@@ -52,11 +52,11 @@ inline std::string percent(const heed::metrics::two_classes& counts)
                        counts.size());
 }
 
-/// Trains with Adam; after each epoch with the best accuracy on `valid` so far, the model is written to `path`.
+/// Trains with Adam; writes the model to `path` after each epoch with the best accuracy on `valid` so far.
 inline void train(matcher_file& file, const examples& training, const examples& valid, const recipe& how,
                   const std::filesystem::path& path)
 {
-    fmt::print("{}: {} parameters; {} pairs for training, {} for validation, half of them translations\n", file.form,
+    fmt::print("{}: {} parameters; {} pairs for training, {} for validation, half are translations\n", file.form,
                file.model->parameters(), training.size(), valid.size());
     const auto start = program::clock::now();
     heed::random_source dropout{how.seed, 1000};

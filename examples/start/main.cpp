@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// start: a program of one's own, to be copied with its CMakeLists.txt: docs/start/getting_started.md.
+// start: a minimal program, to be copied with its CMakeLists.txt: docs/start/getting_started.md.
 //
 // test:
 

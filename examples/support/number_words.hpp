@@ -11,9 +11,9 @@
 //       |        |            ╱ ╲
 //     sieben  hundert     vier und zwanzig
 //
-// Two real languages, about thirty words each, sentences of one to eleven words, and yet much of what makes translation
-// hard: German says the ones before the tens ("four and twenty"), puts an "und" between them that has no English
-// counterpart, and repeats words ("hundert" may occur twice, and only its position tells which "hundred" it is).
+// Two natural languages, about thirty words each, sentences of one to eleven words, and still many difficulties of
+// translation: German says the ones before the tens ("four and twenty"), puts an "und" between them that has no English
+// counterpart, and repeats words ("hundert" may occur twice, and only its position determines which "hundred" it is).
 //
 // The grammar, for n = 0 … 999,999. [x] is x in words, by this same table; a [0] after hundred or thousand is silent.
 //
@@ -25,10 +25,10 @@
 //     < 1000          [n div 100] hundred [n mod 100]       [n div 100] hundert [n mod 100]
 //     < 1,000,000     [n div 1000] thousand [n mod 1000]    [n div 1000] tausend [n mod 1000]
 //
-// One is "eins" where the number ends ("ein hundert eins") and "ein" where more follows ("ein hundert", "ein und
-// zwanzig", "ein tausend"). What German writes as one word, einhunderteins, is written here as its parts.
+// One is "eins" at the end of the number ("ein hundert eins") and "ein" elsewhere ("ein hundert", "ein und zwanzig",
+// "ein tausend"). German compounds such as einhunderteins are written as separate words here.
 //
-// The alignment: every word is linked to its translation (hundred with hundert, four with vier), "und" to nothing.
+// The alignment: every word is linked to its translation (hundred with hundert, four with vier); "und" is unlinked.
 
 #include <array>
 #include <cstddef>
@@ -40,7 +40,7 @@
 
 namespace numbers {
 
-inline constexpr std::uint32_t limit = 1'000'000;  ///< the first number that the grammar does not cover
+inline constexpr std::uint32_t limit = 1'000'000;  ///< the first number not covered by the grammar
 
 /// A number in both languages. A link is (position in english, position in german), from 0.
 struct pair {
@@ -65,7 +65,7 @@ inline constexpr std::array<const char*, 10> english_tens{"",      "",      "twe
 inline constexpr std::array<const char*, 10> german_tens{"",        "",        "zwanzig", "dreißig", "vierzig",
                                                          "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"};
 
-/// The same in both languages: adds one linked word to each.
+/// For equal structures in both languages: adds one linked word to each.
 inline void say_both(pair& result, const char* english, const char* german)
 {
     result.links.emplace_back(static_cast<int>(result.english.size()), static_cast<int>(result.german.size()));
@@ -91,7 +91,7 @@ inline void say_words(pair& result, std::uint32_t n, bool last)
     } else if (n % 10 == 0) {
         say_both(result, english_tens[n / 10], german_tens[n / 10]);
     } else {
-        // twenty four -> vier und zwanzig: crossed links, and "und" has none
+        // twenty four -> vier und zwanzig: crossed links, and "und" is unlinked
         const int i = static_cast<int>(result.english.size()), j = static_cast<int>(result.german.size());
         result.english.insert(result.english.end(), {english_tens[n / 10], english_ones[n % 10]});
         result.german.insert(result.german.end(), {german_ones[n % 10], "und", german_tens[n / 10]});
@@ -112,38 +112,38 @@ struct generator {
         return z ^ z >> 31;
     }
 
-    /// 0 … bound - 1. The remainder favors small values by less than one part in 2^44, which is negligible here.
+    /// 0 … bound - 1. The modulo bias toward small values is less than one part in 2^44, which is negligible here.
     std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((*this)() % bound); }
 };
 
 }  // namespace detail
 
-/// The number in both languages. Throws std::out_of_range from `limit` on.
+/// The number in both languages. Throws std::out_of_range for numbers from `limit` on.
 inline pair say(std::uint32_t number)
 {
-    if (number >= limit) throw std::out_of_range("numbers::say: only 0 to 999999 can be said");
+    if (number >= limit) throw std::out_of_range("numbers::say: only 0 to 999999 are supported");
     pair result;
     result.number = number;
     detail::say_words(result, number, true);
     return result;
 }
 
-/// Three sets of numbers without a number in common.
+/// Three disjoint sets of numbers.
 struct split {
     std::vector<pair> train, valid, test;
 };
 
-/// Draws three disjoint sets, the same ones for the same arguments.
+/// Draws three disjoint sets, deterministic in the arguments.
 ///
-/// Each draw first picks the number of digits, 1 to 6, uniformly: drawn directly, nine of ten numbers would have six
-/// digits. Short numbers are few and run out: valid and test may each take an eighth of a length, and when one is used
-/// up, the others take its place. Zero is always in training (if there is any): no other number contains its word, so
-/// it could not be learnt from the rest.
+/// Each draw first picks the number of digits, 1 to 6, uniformly: otherwise, nine of ten numbers would have six digits.
+/// Short numbers are few and run out: valid and test may each take an eighth of a length, and when a length is used up,
+/// the others replace it. Zero is always in training (if that is not empty): no other number contains its word, so it
+/// could not be learned from the others.
 ///
-/// Throws std::invalid_argument for more than 124,999 in valid or in test, or more than a million in all.
+/// Throws std::invalid_argument for more than 124,999 in valid or in test, or more than a million in total.
 inline split sample(std::uint64_t seed, std::size_t train, std::size_t valid, std::size_t test)
 {
-    // The numbers of one length, `first` and the `count` that follow, and how many of them may be drawn so far.
+    // The numbers of one length: `first` and the following `count`, and the number that may be drawn so far.
     struct length {
         std::uint32_t first, count, drawn, most;
     };

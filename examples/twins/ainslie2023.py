@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ainslie et al. 2023: heads that share keys and values, here all of them."""
+"""Ainslie et al. 2023: grouped-query attention, here with one group for all heads."""
 import torch
 
 from twin import Twin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch has not, or has otherwise: the layout of parameters, heed's GRU, additive attention, heed's Adam."""
+"""Parts that differ from PyTorch: the layout of parameters, heed's GRU, additive attention, heed's Adam."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -8,7 +8,8 @@ from torch import nn
 def in_torch(model, heed, names):
     """heed's parameters as a state_dict of `model`. nn.Linear has x Wᵀ where heed has x W; W_o goes with b_o.
 
-    `names`: what heed calls otherwise, {"to_right": "forward"}; several matrices of heed may be one: {"W": ["W", "C"]}.
+    `names`: parameters with other names in heed, {"to_right": "forward"}; several matrices of heed may be one:
+    {"W": ["W", "C"]}.
     """
 
     def called(path):
@@ -29,19 +30,19 @@ def in_torch(model, heed, names):
             made[path + ".out_proj.weight"] = heed[name + ".W_O"].T
         elif isinstance(module, nn.Linear) and not path.endswith("out_proj"):
             W = torch.cat([heed[each] for each in (name, *more)])
-            made[path + ".weight"] = W.T if W.dim() == 2 else W[None]  # vᵀ x is a matrix of one row there
+            made[path + ".weight"] = W.T if W.dim() == 2 else W[None]  # vᵀ x uses a matrix of one row there
             if module.bias is not None:
                 before, _, last = name.rpartition(".")
                 bias = names.get(path + ".bias", f"{before}.b{last[1:]}".lstrip("."))
                 made[path + ".bias"] = heed[bias]
     for path, _ in model.named_parameters():
-        if path not in made:  # a parameter of the model's own
+        if path not in made:  # a direct parameter of the model
             made[path] = heed[called(path)[0]]
     return made
 
 
 class GRU(nn.Module):
-    """heed's. nn.GRUCell is another unit: r stands behind the product with the state, and z keeps (docs/learn/gru.md)."""
+    """heed's GRU. In nn.GRUCell, r acts after the product with the state, and z keeps the state (docs/learn/gru.md)."""
 
     def __init__(self, inputs, hidden):
         super().__init__()
@@ -68,8 +69,8 @@ class Additive(nn.Module):
 
 
 class Adam(torch.optim.Adam):
-    """heed's. Two things are different in PyTorch: rows of a table that the batch does not touch wait here, where
-    torch.optim.Adam moves them on by their moments; and nn.utils.clip_grad_norm_ adds 1e-6 to the norm."""
+    """heed's Adam. Two differences from PyTorch: table rows that the batch does not touch are unchanged, while
+    torch.optim.Adam updates them by their moments; and nn.utils.clip_grad_norm_ adds 1e-6 to the norm."""
 
     def __init__(self, model, lr):
         super().__init__(model.parameters(), lr=lr)

@@ -15,9 +15,9 @@ for preset, align in (("chunkwise", expected), ("chunkwise_hard", scanned)):
     for s in queries:
         e = torch.tanh((s @ W)[:, None] + h @ U) @ v
         alpha = align(choosing(e + r, real), alpha)
-        u = sharpness * e  # in the paper a score of its own
+        u = sharpness * e  # a separate score in the paper
         beta = torch.zeros_like(alpha)
-        for k in range(T):  # the scan stops at k with probability α_k, and a softmax looks at k-w+1 … k
+        for k in range(T):  # the scan stops at k with probability α_k, and a softmax covers k-w+1 … k
             chunk = range(max(0, k - w + 1), k + 1)
             share = torch.softmax(u[:, chunk.start:chunk.stop], dim=-1)
             beta = beta + alpha[:, k, None] * torch.nn.functional.pad(share, (chunk.start, T - chunk.stop))

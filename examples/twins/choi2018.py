@@ -4,7 +4,7 @@ import torch
 
 from twin import Twin, real_words
 
-# One weight for each annotation (AttY)
+# One weight per annotation (AttY)
 twin = Twin("choi2018", "att_y")
 W, U, v, Y, h, states, words, lengths = twin["W U v Y h s y lengths"]
 real = real_words(lengths, h.shape[1])
@@ -16,7 +16,7 @@ for s, y in zip(states, words):
     weights.append(a)
 twin.agrees(context=torch.stack(contexts), weights=torch.stack(weights))
 
-# One for each dimension of each annotation (AttY2D): V [A,D] in place of v [A]
+# One weight per dimension of each annotation (AttY2D): V [A,D] replaces v [A]
 twin = Twin("choi2018", "att_y_2d")
 W, U, V, Y, h, states, words, lengths = twin["W U V Y h s y lengths"]
 real = real_words(lengths, h.shape[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Correia, Niculae, Martins 2019: entmax, whose alpha learns."""
+"""Correia, Niculae, Martins 2019: entmax with a learned alpha."""
 import math
 
 import torch
@@ -18,7 +18,7 @@ def above(tau):
     return torch.where(seen, (x - tau).clamp(min=0), torch.zeros_like(x))
 
 
-with torch.no_grad():  # tau by halving
+with torch.no_grad():  # tau by bisection
     high = x.masked_fill(~seen, -torch.inf).amax(-1, keepdim=True)
     low = high - 1
     for _ in range(100):
@@ -26,5 +26,5 @@ with torch.no_grad():  # tau by halving
         more = (above(tau) ** power).sum(-1, keepdim=True) > 1
         low, high = torch.where(more, tau, low), torch.where(more, high, tau)
     slope = (power * above(low) ** (power - 1)).sum(-1, keepdim=True)
-tau = low + ((above(low) ** power).sum(-1, keepdim=True) - 1) / slope  # a step of Newton's method, for its derivative
+tau = low + ((above(low) ** power).sum(-1, keepdim=True) - 1) / slope  # a Newton step, for its derivative
 twin.agrees(context=above(tau) ** power @ k)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 1 of the course: attention by hand, and for a whole sentence."""
+"""Step 1 of the course: attention computed manually, and for a whole sentence."""
 import torch
 
 from twin import Step

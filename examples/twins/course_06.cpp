@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What course_06.py computes as well. Its model and its words are those of the step: the file is included as it stands,
-// only its `main` gets another name, and so would need a `return`.
+// The computations of course_06.py in heed. The model and the words are those of the step: its file is included
+// unchanged, except that its `main` is renamed, and therefore requires a `return`.
 
 #pragma GCC diagnostic ignored "-Wreturn-type"
 #define main step_6

@@ -22,7 +22,7 @@ class Writer(nn.Module):
     def forward(self, letters, lengths):  # [B,S], [B]
         place = torch.arange(letters.shape[1])
         real = place < lengths[:, None]
-        from_front, from_back = place * real, (lengths[:, None] - 1 - place) * real  # 0 in the padding
+        from_front, from_back = place * real, (lengths[:, None] - 1 - place) * real  # 0 in padding
         h = self.letter(letters) + self.front(from_front) + self.back(from_back)  # annotations [B,S,D]
         q = self.step(from_front)
         e = q @ h.transpose(1, 2) / math.sqrt(D)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What course_07.py computes as well: the translator of the step, whose file is included as it stands, in double.
+// The computations of course_07.py in heed: the translator of the step, whose file is included unchanged, in double.
 
 #define main step_7
 #include "../course/07_translator.cpp"

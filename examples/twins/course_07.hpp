@@ -7,8 +7,8 @@
 
 #include "training.hpp"
 
-/// The translator of step 7 around this attention, learning as in `learn` there, but in double. Include the step
-/// before.
+/// The translator of step 7 with this attention, trained as in `learn` of the step, but in double. Include the step
+/// first.
 std::string learned(const std::string& name, const auto& attend, const std::vector<numbers::pair>& pairs,
                     std::size_t updates, const numbers::pair& asked)
 {

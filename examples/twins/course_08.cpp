@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What course_08.py computes as well: the three policies and the lists of the step, with the translator of step 7 in
-// double. The file of the step is included as it stands. It renames the `main` of step 7, so its own cannot be renamed
-// here in the same way; all is done, and the program ends, before that `main` is called.
+// The computations of course_08.py in heed: the three policies and the lists of the step, with the translator of step 7
+// in double. The file of the step is included unchanged. It renames the `main` of step 7, so its `main` cannot be
+// renamed here in the same way; the program exits before that `main` is called.
 
 #include "../course/08_luong_bahdanau_none.cpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What course_09.py computes as well: the Transformer of the step, whose file is included as it stands, in double.
+// The computations of course_09.py in heed: the Transformer of the step, whose file is included unchanged, in double.
 
-#pragma GCC diagnostic ignored "-Wreturn-type"  // of what was `main`
+#pragma GCC diagnostic ignored "-Wreturn-type"  // of the former `main`
 #define main step_9
 #include "../course/09_self_attention.cpp"
 #undef main

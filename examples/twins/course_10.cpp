@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What course_10.py computes as well: RNNsearch on the sentences that the step makes up; its file is included as it
-// stands. Without dropout, whose numbers PyTorch would draw otherwise, a few updates in double. Then the step's own
-// training, in float, and a beam search of what it has learned, in double.
+// The computations of course_10.py in heed: RNNsearch on the generated sentences of the step; its file is included
+// unchanged. Without dropout, since PyTorch would draw other numbers, a few updates in double. Then the training of the
+// step in float, and a beam search with the trained model in double.
 
-#pragma GCC diagnostic ignored "-Wreturn-type"  // of what was `main`
+#pragma GCC diagnostic ignored "-Wreturn-type"  // of the former `main`
 #define main step_10
 #include "../course/10_real_text.cpp"
 #undef main
@@ -54,7 +54,7 @@ int main()
         u.given(asked);
         const seq2seq::beam_options how{.width = 5, .best = 5, .with_weights = true};
         const auto found = seq2seq::beam<double>(learned, asked, how)[0];
-        for (std::size_t k = 0; k < found.size(); ++k) {  // the best first
+        for (std::size_t k = 0; k < found.size(); ++k) {  // best first
             const std::string number = std::to_string(i) + "." + std::to_string(k);
             u.result("words " + number, {found[k].words.size()}, {found[k].words.begin(), found[k].words.end()});
             u.result("score " + number, {}, {found[k].score});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 10 of the course: real text. RNNsearch: the translator of step 7 with all the parts of Bahdanau et al. 2015."""
+"""Step 10 of the course: real text. RNNsearch: the translator of step 7 with all parts of Bahdanau et al. 2015."""
 import torch
 from torch import nn
 

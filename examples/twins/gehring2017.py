@@ -12,14 +12,14 @@ def layer(W, b, h, g, z, values, real):
     return torch.einsum("bt,btd->bd", a, values), a
 
 
-# z are the encoder's outputs; the values are z + x, x the embeddings of its words.
+# z are the encoder outputs; the values are z + x, with the embeddings x of the words.
 twin = Twin("gehring2017", "layer")
 W, b, z, x, states, words, lengths = twin["W b h x s y lengths"]
 real = real_words(lengths, z.shape[1])
 found = [layer(W, b, h, g, z, z + x, real) for h, g in zip(states, words)]
 twin.agrees(context=torch.stack([c for c, a in found]), weights=torch.stack([a for c, a in found]))
 
-# Two layers: the second asks with what the first has found, h + c (section 3.3).
+# Two layers: the query of the second is the result of the first, h + c (section 3.3).
 twin = Twin("gehring2017", "multi_step")
 W, b, z, states, words, lengths = twin["W b h s y lengths"]
 real = real_words(lengths, z.shape[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gemma Team 2024: scores that are capped softly."""
+"""Gemma Team 2024: soft-capped scores."""
 import math
 
 import torch

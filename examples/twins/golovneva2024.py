@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Golovneva et al. 2024: contextual positions (CoPE), as the paper's program has them, but for the scale of z."""
+"""Golovneva et al. 2024: contextual positions (CoPE), as in the paper's program, except for the scale of z."""
 import math
 
 import torch

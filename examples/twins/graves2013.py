@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Graves 2013, section 5.1: the soft window of handwriting synthesis. It moves along the text, whose characters count from 1."""
+"""Graves 2013, section 5.1: the soft window of handwriting synthesis. It moves along the text; characters are numbered from 1."""
 import torch
 
 from twin import Twin, real_words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gupta et al. 2021: softmax over the k greatest scores."""
+"""Gupta et al. 2021: softmax over the k largest scores."""
 import math
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Henry et al. 2020: queries and keys of length 1, with a scale that learns."""
+"""Henry et al. 2020: normalized queries and keys, with a learned scale."""
 import torch
 
 from twin import Twin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Katharopoulos et al. 2020: linear attention, as the recurrent network that it is. Keys are the values."""
+"""Katharopoulos et al. 2020: linear attention in recurrent form. Keys are the values."""
 import torch
 
 from twin import Twin
@@ -13,7 +13,7 @@ def phi(x):
 
 
 s, z, contexts = 0, 0, []
-for i in range(q.shape[1]):  # eq. 18 to 20: what is kept does not grow
+for i in range(q.shape[1]):  # eq. 18 to 20: the state has constant size
     s = s + torch.einsum("bf,bd->bfd", phi(k[:, i]), k[:, i])
     z = z + phi(k[:, i])
     contexts.append(torch.einsum("bf,bfd->bd", phi(q[:, i]), s) / (phi(q[:, i]) * z).sum(-1, keepdim=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lin et al. 2025: the Forgetting Transformer. A gate at each word says how much of what came before is kept."""
+"""Lin et al. 2025: the Forgetting Transformer. A gate at each word determines how much of the past is kept."""
 import math
 
 import torch

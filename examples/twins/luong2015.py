@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Luong, Pham, Manning 2015: global and local attention, and the attentional vector. h̄ are the annotations, h_t asks."""
+"""Luong, Pham, Manning 2015: global and local attention, and the attentional vector. Annotations h̄, query h_t."""
 import torch
 
 from twin import Twin, real_words
 
 
 def compare(preset, align, output=lambda twin, c, h_t: c):
-    """align(twin, h_t, t, h, real) -> weights [B,T] of step t; output(twin, c, h_t): what becomes of the context."""
+    """align(twin, h_t, t, h, real) -> weights [B,T] of step t; output(twin, c, h_t): the output of a step."""
     twin = Twin("luong2015", preset)
     h, queries, lengths = twin["h s lengths"]
     real = real_words(lengths, h.shape[1])

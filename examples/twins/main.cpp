@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// twins: what heed computes for each preset of heed::papers from a few given numbers, in JSON: inputs, settings,
-// results, and the gradient by every input. The Python files beside this one read it, compute the same with PyTorch,
-// and compare.
+// twins: the results of each preset of heed::papers for a few given numbers, in JSON: inputs, settings, results, and
+// the gradient with respect to every input. The Python files in this folder read it, compute the same with PyTorch, and
+// compare.
 //
 //     twins bahdanau2015              # or `python3 bahdanau2015.py build/…/examples/twins`, which runs it
 //
@@ -58,7 +58,7 @@ const std::pair<const char*, void (*)(const twins::presets&)> papers[] = {
     {"yin2016", twins::yin2016},
 };
 
-/// All presets of a paper, one by one, in an object.
+/// All presets of a paper, as an object.
 void print(void (*paper)(const twins::presets&))
 {
     const char* before = "{\n";
@@ -85,7 +85,7 @@ int main(int argc, char** argv)
             print(paper);
             return 0;
         }
-        std::fprintf(stderr, "twins: there is no paper %s; without arguments, the names are listed\n", argv[1]);
+        std::fprintf(stderr, "twins: unknown paper %s; run without arguments to list the names\n", argv[1]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "twins: %s\n", error.what());
     }

@@ -21,7 +21,7 @@ def gru(c, y, alpha):
 
 c = torch.zeros(*h.shape[:2], N, dtype=h.dtype)
 contexts, weights = [], []
-for s, y in zip(states, words):  # y was emitted after the step before, whose weights were weights[-1]
+for s, y in zip(states, words):  # y was emitted after the previous step, whose weights were weights[-1]
     if weights:
         c = gru(c, y, weights[-1])
     e = torch.tanh((s @ W)[:, None] + h @ U + c @ C) @ v

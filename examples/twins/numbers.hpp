@@ -8,7 +8,7 @@
 
 namespace twins {
 
-/// Numbers with a name, as the other program reads them.
+/// Named numbers, in the format of the other program.
 struct numbers {
     std::string name;
     std::vector<std::size_t> shape;
@@ -18,10 +18,10 @@ struct numbers {
 /// Numbers of one name become one tensor, [steps, ...].
 std::deque<numbers> joined(const std::deque<numbers>& all);
 
-/// "name": {each of them} in JSON.
+/// "name": {…} in JSON, with all numbers.
 std::string group(const std::string& name, const std::deque<numbers>& all);
 
-/// [{each of the first}, {each of the second}, …] under a name.
+/// [{first list}, {second list}, …] under a name.
 std::string groups(const std::string& name, const std::vector<std::deque<numbers>>& all);
 
 }  // namespace twins

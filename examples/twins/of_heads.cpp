@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t B = 2, T = 6, D = 4, n = 2, K = 2, V = 3, O = 4, C = 3, R = 2;
 
-/// x attends to itself, and no word to a later one.
+/// Causal self-attention of x.
 void attends(twin& t, const auto& attend)
 {
     const auto x = t.input<3>("x", {B, T, D});
     t.result("context", attend(attend.on(x), x, causal{}));
 }
 
-/// The matrices of n heads, or of n pairs of heads that read the same values.
+/// The matrices of n heads, or of n pairs of heads with shared values.
 struct matrices {
     variable<2> W_Q, W_K, W_V, W_O;
 
@@ -96,13 +96,13 @@ void sun2023(const presets& add)
 void vaswani2017(const presets& add)
 {
     const lengths real{6, 4};
-    add("scaled_dot", [=](twin& t) {  // keys that are the values, as in an encoder's annotations
+    add("scaled_dot", [=](twin& t) {  // keys are also the values, as in the annotations of an encoder
         t.setting("lengths", real);
         const auto q = t.input<3>("q", {B, T, D}), k = t.input<3>("k", {B, T, D}), v = t.input<3>("v", {B, T, V});
         const auto attend = paper::vaswani2017::scaled_dot();
         t.result("context", attend(attend.on(k, v, real), q));
     });
-    add("multi_head", [=](twin& t) {  // values as wide as keys: nn.MultiheadAttention knows no others
+    add("multi_head", [=](twin& t) {  // values as wide as keys: nn.MultiheadAttention supports no others
         t.setting("lengths", real);
         const auto [W_Q, W_K, W_V, W_O] = matrices(t, 1, K);
         const auto q = t.input<3>("q", {B, T, D}), h = t.input<3>("h", {B, T, D});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t B = 2, T = 6, D = 4;
 
-/// As many queries as keys, none of which sees a later key. Keys are the values.
+/// Equal numbers of queries and keys, causal. Keys are the values.
 void attends(twin& t, const auto& attend)
 {
     const auto q = t.input<3>("q", {B, T, D}), k = t.input<3>("k", {B, T, D});

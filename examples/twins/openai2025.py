@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenAI 2025 (gpt-oss): a sink that learns."""
+"""OpenAI 2025 (gpt-oss): a learned sink."""
 import math
 
 import torch

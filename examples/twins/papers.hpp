@@ -9,10 +9,10 @@
 /// The presets of each paper.
 namespace twins {
 
-/// Takes the name of a preset and what fills its twin.
+/// Called with the name of a preset and a function that fills its twin.
 using presets = std::function<void(const std::string& name, const std::function<void(twin&)>& fill)>;
 
-// of_states.cpp: a decoder asks annotations, state by state
+// of_states.cpp: the queries are decoder states, one per step
 void bahdanau2015(const presets& add);
 void choi2018(const presets& add);
 void gehring2017(const presets& add);
@@ -20,7 +20,7 @@ void luong2015(const presets& add);
 void wu2019(const presets& add);
 void xu2015(const presets& add);
 
-// with_memory.cpp: what was looked at before counts
+// with_memory.cpp: depends on earlier attention
 void chiu2018(const presets& add);
 void golovneva2024(const presets& add);
 void graves2013(const presets& add);
@@ -28,7 +28,7 @@ void mi2016(const presets& add);
 void raffel2017(const presets& add);
 void sankaran2016(const presets& add);
 
-// of_indices.cpp: inner products, and the places of queries and keys
+// of_indices.cpp: inner products, and the positions of queries and keys
 void choromanski2021(const presets& add);
 void katharopoulos2020(const presets& add);
 void lin2025(const presets& add);
@@ -37,7 +37,7 @@ void raffel2020(const presets& add);
 void shaw2018(const presets& add);
 void su2021(const presets& add);
 
-// of_weights.cpp: other weights than softmax of inner products
+// of_weights.cpp: weights other than softmax of inner products
 void correia2019(const presets& add);
 void gemma2024(const presets& add);
 void gupta2021(const presets& add);

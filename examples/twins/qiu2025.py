@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Qiu et al. 2025: multi-head attention whose heads are gated by the query."""
+"""Qiu et al. 2025: multi-head attention with heads gated by the query."""
 import torch
 
 from twin import Twin

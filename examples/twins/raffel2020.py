@@ -11,7 +11,7 @@ table, q, k, buckets, longest = twin["table q k buckets longest"]  # [heads, buc
 
 
 def bucket(distance):
-    """The first half of the buckets hold one distance each, the others ranges that grow up to `longest`."""
+    """The first half of the buckets cover one distance each, the others growing ranges up to `longest`."""
     exact = buckets // 2
     far = exact + torch.log(distance.clamp(min=1) / exact) / math.log(longest / exact) * (buckets - exact)
     return torch.where(distance < exact, distance, (far + 1e-9).long().clamp(max=buckets - 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shaw, Uszkoreit, Vaswani 2018: keys that know how far away they are."""
+"""Shaw, Uszkoreit, Vaswani 2018: keys with relative positions."""
 import math
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sun et al. 2023: retention, and several scales of it (RetNet)."""
+"""Sun et al. 2023: retention, and multi-scale retention (RetNet)."""
 import math
 
 import torch
@@ -10,7 +10,7 @@ from vaswani2017 import split
 
 
 def retention(q, k, v, gamma):
-    """Eq. 5: (Q Kᵀ ⊙ D) V, D_nm = γ^(n-m) for n ≥ m, with Q and K turned and keys divided by √d."""
+    """Eq. 5: (Q Kᵀ ⊙ D) V, D_nm = γ^(n-m) for n ≥ m, with rotated Q and K, and keys divided by √d."""
     places = torch.arange(q.shape[-2])
     n_minus_m = places[:, None] - places
     D = torch.where(n_minus_m >= 0, gamma ** n_minus_m.clamp(min=0).double(), 0.0)

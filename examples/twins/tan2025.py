@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tan et al. 2025: stick-breaking attention, in which the query's own position takes part."""
+"""Tan et al. 2025: stick-breaking attention, including the position of the query."""
 import math
 
 import torch
@@ -11,5 +11,5 @@ q, k = twin["q k"]
 e = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
 seen = torch.ones(q.shape[1], q.shape[1]).tril().bool()  # no later keys
 left = torch.nn.functional.logsigmoid(-e) * seen
-later = left.flip(-1).cumsum(-1).flip(-1) - left  # of the keys after each
+later = left.flip(-1).cumsum(-1).flip(-1) - left  # over the keys after each
 twin.agrees(context=torch.exp(torch.nn.functional.logsigmoid(e) + later) * seen @ k)

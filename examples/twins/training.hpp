@@ -15,17 +15,17 @@
 
 namespace twins {
 
-/// A step of the course while it learns, in double: the parameters that it begins with, every batch and its loss, the
-/// gradients of the first batch, the parameters after the last one, and what the model answers then.
+/// A step of the course during training, in double: its initial parameters, every batch and its loss, the gradients of
+/// the first batch, the final parameters, and the answers of the trained model.
 class training {
 public:
     explicit training(const std::string& name) : name_(name) {}
 
-    /// The parameters, of a model that does not learn here.
+    /// The parameters of a model that is not trained here.
     void begins_with(const auto& model) { parameters_ = of(model); }
 
-    /// Learns from the batches as the steps do. loss_of(taped model, batch) is the loss, and write(batch) gives what
-    /// the other program has to know of a batch.
+    /// Trains on the batches as in the step. loss_of(taped model, batch) is the loss, and write(batch) returns the data
+    /// of a batch for the other program.
     template <class Model, class Batch>
     void learn(Model& model, const std::vector<Batch>& batches, double rate, const auto& loss_of, const auto& write)
     {
@@ -50,7 +50,7 @@ public:
         after_ = of(model);
     }
 
-    /// What a batch has, or a question.
+    /// The data of a batch, or a question.
     void given(const std::string& name, const heed::word_ids& x)  // [S,B]
     {
         given_.back().push_back({name, {x.steps, x.batch}, {x.ids.begin(), x.ids.end()}});
@@ -74,10 +74,10 @@ public:
         given("expected lengths", x.target_lengths());
     }
 
-    /// What is given from here on is a question to the model, or another one.
+    /// Starts a new question to the model; subsequent data belong to it.
     void asks() { given_.emplace_back(); }
 
-    /// What the model answers. Those of one name are steps, one after the other.
+    /// The answer of the model. Results with equal names are consecutive steps.
     void result(const std::string& name, const heed::tensor auto& y)
     {
         using namespace heed;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps of the course that train: the same model in PyTorch, from the same parameters, on the same batches.
 
-    learning = Training("06", "copy")                     # runs `twin_course_06`, which stands beside `twins`
-    model = learning.begin(Writer(), names)               # heed's parameters; names: of what is called otherwise there
+    learning = Training("06", "copy")                     # runs `twin_course_06`, which is next to `twins`
+    model = learning.begin(Writer(), names)               # heed's parameters; names: those with other names
     for words in learning.batches: …                      # learning.sees(loss) after loss.backward()
     learning.ends()
-    learning.agrees(weights=a)                            # what the model answers, to learning.questions
+    learning.agrees(weights=a)                            # the answers of the model to learning.questions
 
 Losses, the gradients of the first batch, the parameters after the last one and the answers are compared, in double.
 """
@@ -27,7 +27,7 @@ class Training:
         if not program.exists():
             raise NotBuilt(f"{program} is not there")
         printed = computed_by(str(program))
-        all_of_heed = json.loads(printed[printed.index("{\n"):])  # behind what the step itself prints
+        all_of_heed = json.loads(printed[printed.index("{\n"):])  # after the output of the step
         known.update(f"course_{number}::{each}" for each in all_of_heed)
         self.name, of_heed = f"course_{number}::{name}", all_of_heed[name]
         self.parameters, self.gradients, self.after, self.results = (
@@ -39,7 +39,7 @@ class Training:
 
     def begin(self, model, names={}):
         self.model, self.names = model, names
-        model.load_state_dict(self.in_torch(self.parameters))  # strict: every parameter, and nothing else
+        model.load_state_dict(self.in_torch(self.parameters))  # strict: exactly these parameters
         return model
 
     def in_torch(self, of_heed):
@@ -65,7 +65,7 @@ class Training:
         print(f"{self.name}: {len(self.losses)} updates, {len(answers)} answers, at most {self.worst:.0e} apart")
 
     def compare(self, name, is_, must, within=1e-10):
-        is_ = torch.zeros_like(must) if is_ is None else is_  # a gradient that nothing reached
+        is_ = torch.zeros_like(must) if is_ is None else is_  # a gradient that was not reached
         assert is_.shape == must.shape, f"{self.name}, {name}: {list(is_.shape)}, and heed has {list(must.shape)}"
         apart = ((is_ - must).abs() / (1 + must.abs())).max().item() if must.numel() else 0
         assert apart <= within, f"{self.name}, {name}: {apart:.1e} apart:\n{is_}\nand in heed\n{must}"

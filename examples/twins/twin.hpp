@@ -12,7 +12,7 @@
 
 #include "numbers.hpp"
 
-/// What both languages compute.
+/// The sizes of the computations in both languages.
 namespace twins {
 
 using heed::array;
@@ -22,7 +22,7 @@ using heed::shape_of_rank;
 template <std::size_t N>
 using variable = heed::ad::var<double, N>;
 
-/// One preset: what went in, what came out, and the gradient by everything that went in, of
+/// A preset: inputs, results, and the gradient with respect to all inputs of
 ///
 ///     ℓ = Σ_r Σ_i c_{r,i} y_{r,i}        y_r the results, c_r constants that differ from number to number
 ///
@@ -31,7 +31,7 @@ class twin {
 public:
     explicit twin(const std::string& name) : name_(name) {}
 
-    /// A variable of new numbers.
+    /// A variable with new numbers.
     template <std::size_t N>
     variable<N> input(const std::string& name, const shape_of_rank<N>& shape)
     {
@@ -42,7 +42,7 @@ public:
         return x;
     }
 
-    /// The s-th of the tensors that a variable is made of.
+    /// Tensor s of the variable's tensors.
     template <std::size_t N>
     variable<N - 1> part(const variable<N>& whole, std::size_t s)
     {
@@ -51,7 +51,7 @@ public:
         return tape_.piece(whole, s * (whole.size() / whole.shape()[0]), shape);
     }
 
-    /// A result. Those of one name are steps, one after the other.
+    /// A result. Results with equal names are consecutive steps.
     template <std::size_t N>
     void result(const std::string& name, const variable<N>& y)
     {
@@ -67,7 +67,7 @@ public:
     void setting(const std::string& name, double value) { add(settings_, name, {}).values = {value}; }
     void setting(const std::string& name, const lengths& value);
 
-    /// Everything in JSON, after going back. Once.
+    /// Everything in JSON, after running backward. Call it once.
     std::string text();
 
 private:
@@ -82,7 +82,7 @@ private:
     std::size_t filled_ = 0;
 };
 
-/// Asks with each query in turn. Contexts and weights are results.
+/// Runs a step for each query. Contexts and weights are results.
 void ask_in_turn(twin& t, const auto& attend, const auto& memory, std::size_t steps, const auto& query)
 {
     auto next = attend.step(memory, query(0), attend.start(memory));

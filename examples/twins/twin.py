@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What heed computed, and whether PyTorch computes the same. Each file beside this one is one paper in PyTorch:
+"""Compares heed's results with PyTorch. Each other file in this folder is one paper in PyTorch:
 
     python3 bahdanau2015.py build/demo/examples/twins     # the program `twins`, or $HEED_TWINS
-    python3 twin.py build/demo/examples/twins             # all of them
+    python3 twin.py build/demo/examples/twins             # all presets
 
     twin = Twin("bahdanau2015", "additive")               # runs `twins bahdanau2015`
-    W, U, v, h, s = twin["W U v h s"]                     # inputs: doubles that want a gradient; settings: numbers
-    twin.agrees(context=c, weights=a)                     # prints how far off; AssertionError if more than 1e-10
+    W, U, v, h, s = twin["W U v h s"]                     # inputs: doubles with gradients; settings: numbers
+    twin.agrees(context=c, weights=a)                     # prints the difference; AssertionError if above 1e-10
 
-`agrees` compares the results, and then the gradient by every input of sum(factors * results), with factors that heed
-gives. Ends with status 77, "skipped", where there is no PyTorch.
+`agrees` compares the results, and then the gradient of sum(factors * results) with respect to every input, with factors
+from heed. Exits with status 77, "skipped", without PyTorch.
 
-A step of the course has a twin course_NN.py, which is skipped where its program is not built. Of steps that only print:
+A step of the course has a twin course_NN.py, which is skipped if its program is not built. For steps that only print:
 
     step = Step("01")
     step.says("weight of cats", a[1])                     # every line "weight of cats: 0.665" of the program
-    step.shows("dot softmax", a)                          # the numbers behind "dot softmax"
+    step.shows("dot softmax", a)                          # the numbers after "dot softmax"
 
-Of steps that learn see training.py.
+For steps that train, see training.py.
 """
 import functools
 import json
@@ -31,7 +31,7 @@ import sys
 try:
     import torch
 except ImportError:
-    print("there is no PyTorch for", sys.executable, "(Debian: apt install python3-torch, and /usr/bin/python3)")
+    print("PyTorch is not available for", sys.executable, "(Debian: apt install python3-torch, and /usr/bin/python3)")
     sys.exit(77)
 
 
@@ -49,7 +49,7 @@ def tensor(numbers):
 
 
 def real_words(lengths, positions):
-    """[B] -> [B,T], true at words and false at the padding behind them."""
+    """[B] -> [B,T], true at words and false at padding."""
     return torch.arange(positions) < lengths[:, None]
 
 
@@ -91,7 +91,7 @@ class NotBuilt(Exception):
 
 
 class Step:
-    """A step of the course, whose program prints lines `what: number`; course_01.py is the twin of course_01."""
+    """A step of the course with a program that prints lines `what: number`; course_01.py is the twin of course_01."""
 
     def __init__(self, number):
         self.name, program = f"course_{number}", pathlib.Path(PROGRAM).parent / "course" / f"course_{number}"
@@ -101,7 +101,7 @@ class Step:
         self.lines = [line.rpartition(": ") for line in self.printed.splitlines()]
 
     def says(self, what, value):
-        """Every line `what: number` has the number, to the digits that are printed."""
+        """Checks that every line `what: number` has this number, to the printed digits."""
         found = [number for text, _, number in self.lines if text.strip() == what]
         assert found, f"{self.name} prints no line \"{what}: …\""
         for number in found:
@@ -109,9 +109,9 @@ class Step:
         print(f"{self.name}, {what}: {found[0]}")
 
     def shows(self, what, values):
-        """The numbers behind the name, on its line or those below, to the digits that are printed."""
+        """Checks the numbers after the name, on its line or the following lines, to the printed digits."""
         found = re.search(rf"^{re.escape(what)}(?=\s)((?:\s+(?:step \d+:)?\s*-?\d+\.\d+)+)", self.printed, re.MULTILINE)
-        assert found, f"{self.name} prints no numbers behind \"{what}\""
+        assert found, f"{self.name} prints no numbers after \"{what}\""
         numbers = [x for x in found[1].split() if "." in x]
         assert len(numbers) == values.numel(), f"{self.name}, {what}: {len(numbers)} numbers, not {values.numel()}"
         for number, value in zip(numbers, values.flatten().tolist()):
@@ -129,7 +129,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(here))
     sys.modules["twin"] = sys.modules["__main__"]
     for file in sorted(here.glob("*.py")):
-        if file.name in ("twin.py", "training.py", "as_heed.py"):  # what others use
+        if file.name in ("twin.py", "training.py", "as_heed.py"):  # used by other files
             continue
         try:
             runpy.run_path(str(file), run_name="__main__")

@@ -8,7 +8,7 @@ from twin import Twin, real_words
 
 
 def attention(q, k, v, seen):
-    """Eq. 1: softmax(Q Kᵀ / √d_k) V. From version 2 on torch.nn.functional.scaled_dot_product_attention does it."""
+    """Eq. 1: softmax(Q Kᵀ / √d_k) V. From version 2 on, torch.nn.functional.scaled_dot_product_attention computes it."""
     e = q @ k.transpose(-1, -2) / math.sqrt(k.shape[-1])
     return torch.softmax(e.masked_fill(~seen, -torch.inf), dim=-1) @ v
 
@@ -18,7 +18,7 @@ def split(x, heads):
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-if __name__ == "__main__":  # others use the functions
+if __name__ == "__main__":  # used by other files
     twin = Twin("vaswani2017", "scaled_dot")
     q, k, v, lengths = twin["q k v lengths"]
     twin.agrees(context=attention(q, k, v, real_words(lengths, k.shape[1])[:, None]))
@@ -30,7 +30,7 @@ if __name__ == "__main__":  # others use the functions
     context = heads.transpose(1, 2).flatten(-2) @ W_O
     twin.agrees(context=context)
 
-    # The same by torch.nn: its matrices are transposed, and its mask is true where nothing is seen.
+    # With torch.nn: its matrices are transposed, and its mask is true for invisible keys.
     mha = torch.nn.MultiheadAttention(q.shape[-1], n, bias=False, batch_first=True, dtype=q.dtype)
     mha.load_state_dict({"in_proj_weight": torch.cat([W_Q.T, W_K.T, W_V.T]), "out_proj.weight": W_O.T})
     out, _ = mha(q, h, h, key_padding_mask=~real_words(lengths, h.shape[1]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wu et al. 2019: dynamic and lightweight convolution in a decoder, where a kernel's last weight is the word's own."""
+"""Wu et al. 2019: dynamic and lightweight convolution in a decoder, where kernels end at the word itself."""
 import torch
 
 from twin import Twin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Xiao et al. 2024: softmax off by one, whose sink has the score 0."""
+"""Xiao et al. 2024: softmax off by one: a sink with score 0."""
 import math
 
 import torch

@@ -21,6 +21,6 @@ for preset in ("soft", "gated"):
 
 twin = Twin("xu2015", "doubly_stochastic")
 alpha, source, target = twin["alpha source target"]  # [S,B,T]
-steps = real_words(target, alpha.shape[0]).T[..., None]  # captions end, too
+steps = real_words(target, alpha.shape[0]).T[..., None]  # captions include the end
 missed = 1 - (alpha * steps).sum(0)
 twin.agrees(penalty=twin["lambda"] * (missed**2)[real_words(source, alpha.shape[2])].sum())  # eq. 14

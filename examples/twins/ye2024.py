@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ye et al. 2024: differential attention. Heads in pairs, the second of which is subtracted from the first."""
+"""Ye et al. 2024: differential attention. Heads are paired, and the second is subtracted from the first."""
 import torch
 
 from twin import Twin

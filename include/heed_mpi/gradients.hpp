@@ -17,36 +17,34 @@
 #include <heed/core/parameters.hpp>
 #include <heed_mpi/ranks.hpp>
 
-/// The sum of the ranks' gradients.
+/// The sum of gradients over the ranks.
 ///
 ///     g = Σ_r ∂loss_r/∂θ = ∂(Σ_r loss_r)/∂θ
 ///
-/// The losses must have the weights that they have in the whole batch: for a mean per word, each rank's sum is divided
-/// by the words of all ranks. Then g is the gradient of one process with the whole batch, but for rounding: the order
-/// in which numbers are added.
+/// The losses must have the weights of the whole batch: for a mean per word, the sum of each rank is divided by the
+/// words of all ranks. Then g equals the gradient of one process with the whole batch, except for rounding, since the
+/// order of additions differs.
 ///
-/// A table that is only looked up has a gradient of the rows that were looked up. Ranks tell each other which these
-/// are, and only rows that one of them has are sent. A rank that has no gradient at all, because there was no sentence
-/// for it, adds nothing.
+/// A table that is only looked up has a gradient with the rows that were looked up. Ranks exchange the ids of these
+/// rows, and only rows that some rank has are sent. A rank without a gradient, because it had no sentence, adds zero.
 namespace heed::inline HEED_TARGET::distributed {
 
-/// Sums the gradients of one model over the ranks. One object serves one model; it keeps its memory from step to step.
+/// Sums the gradients of one model over the ranks. One object serves one model and keeps its buffers from step to step.
 template <class T>
 class gradients {
 public:
-    /// A parameter of so many numbers or more has a sum of its own.
+    /// Parameters with at least this many numbers are summed separately.
     static constexpr std::size_t large = std::size_t{1} << 14;
-    /// Smaller ones are summed together, as soon as they are so many numbers.
+    /// Smaller parameters are summed together in packs of at least this many numbers.
     static constexpr std::size_t pack = std::size_t{1} << 16;
 
-    /// While one of these lives, gradients that become final in the backward pass are summed while the rest is
-    /// computed, for a sum() that follows. It is made before the backward pass, for that one alone; from then until
-    /// sum() nobody reads or changes gradients. Ranks that make one and ranks that do not, as without a loss, go
-    /// together.
+    /// While an object of this class exists, gradients that become final in the backward pass are summed while the rest
+    /// is computed, for a subsequent sum(). Construct it before one backward pass; from then until sum(), gradients
+    /// must not be read or changed. Ranks with and without such an object, for example without a loss, may be mixed.
     template <ranks R>
     class early_sums {
     public:
-        /// `lifted` is the model as it was lifted for this recording. All but `lifted` must outlive this.
+        /// `lifted` is the model as lifted for this recording. All arguments except `lifted` must outlive this object.
         template <parameterised L>
         early_sums(gradients& sums, R& over, const L& lifted, ad::tape<T>& on) : sums_(sums), over_(over), on_(on)
         {
@@ -81,7 +79,7 @@ public:
         }
 
     private:
-        /// Messages wait for somebody who looks: often enough for a fast network, and seldom enough to cost nothing.
+        /// MPI progresses only when polled: often enough for a fast network, and rarely enough to have no cost.
         static constexpr auto look_every = std::chrono::microseconds(200);
 
         gradients& sums_;
@@ -90,7 +88,7 @@ public:
         std::chrono::steady_clock::time_point looked_{};
     };
 
-    /// on.backward(loss) with early_sums.
+    /// Calls on.backward(loss) with early_sums.
     template <ranks R, parameterised L>
     void backward(R& over, const L& lifted, const ad::var<T, 0>& loss)
     {
@@ -98,17 +96,18 @@ public:
         loss.tape().backward(loss);
     }
 
-    /// After on.backward(loss) or backward() here: the gradients on the tape become those of all ranks together;
-    /// `lifted` is the model as it was lifted for this recording. A rank without a loss lifts the model and does not go
-    /// back. Throws heed::error on every rank if their models differ, if none of them went back, or if the gradients
-    /// of these recordings were summed before.
+    /// Call after on.backward(loss) or backward(): the gradients on the tape become the sums over all ranks. `lifted`
+    /// is the model as lifted for this recording. A rank without a loss lifts the model without running backward.
+    /// Throws heed::error on every rank if the models differ, if no rank ran backward, or if the gradients of these
+    /// recordings were already summed.
     template <ranks R, parameterised L>
     void sum(R& over, const L& lifted, ad::tape<T>& on)
     {
         if (over.size() == 1) return;
         if (on.recording() == summed_) {
-            throw error("distributed::gradients: the gradients of this recording are those of all ranks already; call "
-                        "tape.clear(), lift the model again and call tape.backward(loss) before the next sum");
+            throw error(
+                "distributed::gradients: the gradients of this recording are already summed over all ranks; call "
+                "tape.clear(), lift the model again and call tape.backward(loss) before the next sum");
         }
         const bool own = on.has_gradients();
         if (!begun_) {
@@ -136,26 +135,26 @@ private:
 
     struct parameter {
         ad::var<T, 1> x;
-        kind mine = nothing, is = nothing;        // what its gradient is on this rank, and on any
-        ad::sparse_gradient<T> own{};             // its rows on this rank
-        std::size_t width = 0;                    // of a row
-        std::size_t ids_first = 0, ids_last = 0;  // its rows on any rank, in ids_
-        std::uint32_t turn = 0;                   // the first gradient that was final here has 1, others 0
-        bool prepared = false;                    // its sum, as far as this rank has to do with it
-        T* beside = nullptr;                      // what is summed in place of the gradient
+        kind mine = nothing, is = nothing;        // kind of the gradient on this rank, and on any rank
+        ad::sparse_gradient<T> own{};             // rows on this rank
+        std::size_t width = 0;                    // numbers per row
+        std::size_t ids_first = 0, ids_last = 0;  // rows on any rank, in ids_
+        std::uint32_t turn = 0;                   // order of completion on this rank, from 1; 0: not seen
+        bool prepared = false;                    // state of the sum on this rank
+        T* beside = nullptr;                      // buffer that is summed in place of the gradient
     };
 
-    /// The gradient of every number of one large parameter, or of several small ones in `packed_`.
+    /// The complete gradient of one large parameter, or of several small parameters in `packed_`.
     struct unit {
-        std::size_t parameter, first, last;  // the parameter, or where in `packed_`
+        std::size_t parameter, first, last;  // the parameter, or its position in `packed_`
         std::size_t members;
-        std::size_t missing;  // members that are not prepared
+        std::size_t missing;  // members that are not prepared yet
     };
 
-    /// Where a parameter's gradient is summed.
+    /// The place where the gradient of a parameter is summed.
     struct place {
         kind expected = nothing;
-        std::uint32_t turn = 0;  // as it was in the last step
+        std::uint32_t turn = 0;  // as in the previous step
         std::size_t unit = 0, offset = 0;
     };
 
@@ -184,7 +183,7 @@ private:
         for_each_parameter(lifted, listing_look{*this});
         sort_slots();
         const auto again = [](const auto& a, const auto& b) { return a.first == b.first; };
-        if (std::adjacent_find(slots_.begin(), slots_.end(), again) != slots_.end()) {  // two names for a variable
+        if (std::adjacent_find(slots_.begin(), slots_.end(), again) != slots_.end()) {  // two names of one variable
             std::vector<bool> twice(parameters_.size(), false);
             for (std::size_t i = 1; i < slots_.size(); ++i) twice[slots_[i].second] = again(slots_[i], slots_[i - 1]);
             std::size_t kept = 0;
@@ -209,9 +208,9 @@ private:
         });
     }
 
-    // ---- what is summed in which order ----
+    // ---- contents and order of the sums ----
 
-    /// The next step expects of each parameter what was seen of it so far, and the order of this one.
+    /// The next step expects the kinds of gradients seen so far, in the order of this step.
     void plan()
     {
         bool changed = false;
@@ -225,8 +224,7 @@ private:
         if (changed) arrange();
     }
 
-    /// The gradients that are final first come first; as long as nothing is known of that, those of the last
-    /// parameters.
+    /// Gradients that are final first come first; if the order is unknown, those of the last parameters.
     void arrange()
     {
         order_.clear();
@@ -248,7 +246,7 @@ private:
                 units_.push_back({i, 0, size, 1, 0});
                 continue;
             }
-            places_[i].unit = none;  // the pack, as soon as it is closed
+            places_[i].unit = none;  // the pack, as soon as it is full
             places_[i].offset = used;
             used += size;
             ++members;
@@ -266,17 +264,17 @@ private:
         packed_.resize(used);
     }
 
-    /// Before the sums of a step.
+    /// Call before the sums of a step.
     template <class R>
     void begin(R& over)
     {
-        if (next_ != 0) detail::finish(over);  // those of a step that was given up
+        if (next_ != 0) detail::finish(over);  // sums of an abandoned step
         next_ = 0;
         turns_ = 0;
         for (unit& each : units_) each.missing = each.members;
     }
 
-    /// A parameter's gradient is final.
+    /// The gradient of a parameter is final.
     template <class R>
     void is_final(R& over, ad::tape<T>& on, ad::slot<T>& s)
     {
@@ -291,7 +289,7 @@ private:
         detail::progress(over);
     }
 
-    /// What a parameter's gradient is on this rank, before anything is changed.
+    /// The kind of a parameter's gradient on this rank, before any changes.
     void look_at(parameter& p)
     {
         if (p.x.size() == 0) return;
@@ -299,7 +297,7 @@ private:
         p.mine = p.own.rows != nullptr ? rows : p.x.slot().adjoint != nullptr ? all : nothing;
     }
 
-    /// Gives a parameter's gradient to its unit, and begins the sums whose turn it is.
+    /// Adds the gradient of a parameter to its unit, and starts the sums that are ready.
     template <class R>
     void prepare(R& over, ad::tape<T>& on, std::size_t i)
     {
@@ -331,7 +329,7 @@ private:
         }
     }
 
-    /// The sums that were begun become gradients.
+    /// Copies finished sums to the gradients.
     void take_sums(ad::tape<T>& on)
     {
         next_ = 0;
@@ -340,14 +338,14 @@ private:
         }
     }
 
-    /// The gradients of all numbers that were not expected to be such.
+    /// Sums the full gradients that were not expected to be full.
     template <class R>
     void sum_others(R& over, ad::tape<T>& on)
     {
         for (std::size_t i = 0; i < parameters_.size(); ++i) {
             const parameter& p = parameters_[i];
             if (p.is != all || places_[i].expected == all) continue;
-            on.gradient(p.x);  // of every number, if it was of rows
+            on.gradient(p.x);  // full, if it had rows only
             over.sum(std::span<T>(on.adjoint(p.x), p.x.size()));
         }
     }
@@ -359,9 +357,9 @@ private:
         if (bytes > 0) std::memcpy(message_.data() + at, from, bytes);
     }
 
-    // ---- what the ranks tell each other ----
+    // ---- exchange between ranks ----
 
-    /// What this rank has: whether it went back, for each parameter the kind of its gradient, and the ids of its rows.
+    /// The state of this rank: whether it ran backward, the kind of each parameter's gradient, and the ids of its rows.
     void tell(bool own)
     {
         message_.clear();
@@ -377,7 +375,7 @@ private:
         for (const parameter& p : parameters_) put(p.own.ids.data(), p.own.ids.size_bytes());
     }
 
-    /// What all have: the gradient is of all numbers if it is so on any rank, and else of the rows of all ranks.
+    /// The combined state: a gradient is full if it is full on any rank; otherwise it has the rows of all ranks.
     template <class R>
     void agree(const R& over)
     {
@@ -389,14 +387,13 @@ private:
             std::memcpy(&outline, messages_.of(r).data(), sizeof outline);
             if (outline != outline_ || messages_.of(r).size() < head)
                 throw error("the ranks have different models: the parameters of rank " + std::to_string(r) +
-                            " are not as many, or not of the same sizes, as those of rank " +
-                            std::to_string(over.rank()));
+                            " differ in number or size from those of rank " + std::to_string(over.rank()));
             std::uint64_t went_back = 0;
             std::memcpy(&went_back, messages_.of(r).data() + sizeof outline, sizeof went_back);
             any = any || went_back != 0;
         }
         if (!any) {
-            throw error("distributed::gradients: there are no gradients on the tape of any rank; call "
+            throw error("distributed::gradients: no rank has gradients on its tape; call "
                         "tape.backward(loss) first");
         }
         ids_.clear();
@@ -408,7 +405,7 @@ private:
                 told one{};
                 std::memcpy(&one, messages_.of(r).data() + first_told + i * sizeof one, sizeof one);
                 p.is = std::max(p.is, static_cast<kind>(one.is));
-                if (r == 0 || p.turn == 0) p.turn = one.turn;  // that of the first rank with one: the same everywhere
+                if (r == 0 || p.turn == 0) p.turn = one.turn;  // of the first rank with a gradient, on all ranks
                 p.width = std::max(p.width, static_cast<std::size_t>(one.width));
                 if (one.count == 0) continue;
                 const std::size_t known = ids_.size();
@@ -427,7 +424,7 @@ private:
         }
     }
 
-    /// The gradients of rows, those of all tables together.
+    /// Sums gradients with rows, for all tables together.
     template <class R>
     void sum_rows(R& over)
     {
@@ -441,7 +438,7 @@ private:
             const auto of_all = ids_of(p);
             std::size_t row = 0;
             for (std::size_t i = 0; i < p.own.ids.size(); ++i) {
-                while (of_all[row] != p.own.ids[i]) ++row;  // both ascend
+                while (of_all[row] != p.own.ids[i]) ++row;  // both are ascending
                 std::copy_n(p.own.rows + i * p.width, p.width, to + row * p.width);
             }
             to += of_all.size() * p.width;
@@ -464,15 +461,15 @@ private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     std::vector<parameter> parameters_;
-    std::vector<std::pair<ad::slot<T>*, std::size_t>> slots_;  // and which parameter it is, by address
-    std::uint64_t outline_ = 0, planned_ = 0;                  // a number that follows from the sizes of all parameters
+    std::vector<std::pair<ad::slot<T>*, std::size_t>> slots_;  // and the parameter of each address
+    std::uint64_t outline_ = 0, planned_ = 0;                  // a hash of the sizes of all parameters
     std::vector<place> places_;
     std::vector<unit> units_;
-    std::vector<std::size_t> order_;  // of parameters
-    std::size_t next_ = 0;            // the first unit whose sum has not begun
+    std::vector<std::size_t> order_;  // number of parameters
+    std::size_t next_ = 0;            // the first unit whose sum has not started
     std::uint32_t turns_ = 0;         // gradients that were final in this step
-    bool begun_ = false;              // by backward()
-    ad::recording_id summed_;         // the last one whose gradients were summed
+    bool begun_ = false;              // set by backward()
+    ad::recording_id summed_;         // the last recording whose gradients were summed
     std::vector<std::byte> message_;
     gathered messages_;
     std::vector<std::size_t> at_;

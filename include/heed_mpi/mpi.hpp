@@ -4,7 +4,7 @@
 #include <heed/core/cxx20.hpp>
 
 #ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX  // the bindings of C alone
+#define OMPI_SKIP_MPICXX  // the C bindings only
 #endif
 #ifndef MPICH_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX
@@ -30,28 +30,28 @@
 #include <heed/kernels/rows.hpp>
 #include <heed_mpi/ranks.hpp>
 
-/// MPI as an engine of heed::distributed: `mpirun -n 4 program` starts four ranks, on one host or on many.
+/// MPI for heed::distributed: `mpirun -n 4 program` starts four ranks, on one host or on many.
 ///
-/// **Sums.** Each rank owns a part of the numbers. It receives this part from all others, adds them in the order of the
-/// ranks, and sends the result to all:
+/// **Sums.** Each rank owns a part of the numbers. It receives this part from all other ranks, adds the values in rank
+/// order, and sends the result to all ranks:
 ///
 ///     s_i = ((x_{0,i} + x_{1,i}) + x_{2,i}) + …                      2 (n-1)/n numbers sent and received for each one
 ///
-/// These are messages between two ranks each, so no algorithm of the MPI at hand decides the order of a sum. Each
-/// number is added once, by one rank, so that all have the same bits. Rabenseifner 2004 calls this a reduce-scatter and
-/// an all-gather; it sends as little as any sum can.
+/// All messages are point to point, so the order of a sum does not depend on the MPI implementation. Each number is
+/// added once, by one rank, so that all have the same bits. Rabenseifner 2004 calls this a reduce-scatter and an
+/// all-gather; it sends the minimum possible amount.
 ///
-/// **Waiting.** A rank that waits for others looks for their messages, at first without a pause, then with pauses of up
-/// to a millisecond, so that its core is free for others.
+/// **Waiting.** A waiting rank polls for messages, at first continuously, then with pauses of up to a millisecond,
+/// which leaves its core to other work.
 ///
-/// **Ends.** If a rank is killed, mpirun ends the others. If one leaves with an exception, or ends while others wait
-/// for it, these throw heed::error. MPI alone would wait forever.
+/// **Failures.** If a rank is killed, mpirun terminates the others. If a rank exits with an exception, or ends while
+/// others wait for it, the waiting ranks throw heed::error. MPI alone would wait forever.
 namespace heed::inline HEED_TARGET::distributed {
 
-/// The ranks that an MPI launcher has started; one rank in a program that was started without.
+/// The ranks started by an MPI launcher; a single rank in a program started without one.
 ///
-/// The constructor starts MPI and the destructor ends it, unless the program has started MPI itself. One object at a
-/// time; its functions are called by one thread at a time.
+/// The constructor starts MPI and the destructor ends it, unless the program has started MPI itself. Only one object
+/// may exist at a time, and only one thread at a time may call its functions.
 ///
 ///     int main()
 ///     {
@@ -60,7 +60,7 @@ namespace heed::inline HEED_TARGET::distributed {
 ///     }
 class mpi {
 public:
-    /// Starts MPI. `world`: the ranks that work together, where that is not all of them.
+    /// Starts MPI. `world`: the communicator, for a subset of the ranks.
     explicit mpi(MPI_Comm world = MPI_COMM_WORLD) : exceptions_(std::uncaught_exceptions())
     {
         int started = 0;
@@ -68,14 +68,15 @@ public:
         int over = 0;
         MPI_Finalized(&over);
         if (over != 0)
-            throw error("MPI starts once in a process, and has ended already; keep one distributed::mpi in main");
+            throw error(
+                "MPI can be started only once per process and has already ended; keep one distributed::mpi in main");
         if (started == 0) {
             int provided = 0;
             require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
             ours_ = true;
         }
         require(MPI_Comm_dup(world, &comm_),
-                "MPI_Comm_dup");  // messages of the program's own are not mixed up with these
+                "MPI_Comm_dup");  // separates these messages from those of the program
         require(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         int rank = 0, size = 1;
         require(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank");
@@ -88,13 +89,14 @@ public:
     mpi(const mpi&) = delete;
     mpi& operator=(const mpi&) = delete;
 
-    /// Ends MPI when all ranks are here. While an exception is on its way, tells the others and does not wait for them.
+    /// Ends MPI when all ranks have arrived. During an exception, notifies the other ranks and does not wait for them.
     ~mpi()
     {
         const bool failing = std::uncaught_exceptions() > exceptions_;
         say_goodbye(failing ? failed : ended);
         if (failing) {
-            // Without MPI_Finalize: it would wait for the others. The launcher ends them when this process ends.
+            // Without MPI_Finalize, which would wait for the others. The launcher terminates them when this process
+            // ends.
             return;
         }
         pause waiting;
@@ -123,10 +125,10 @@ public:
         return false;
     }
 
-    std::size_t rank() const { return rank_; }  ///< which process this is
-    std::size_t size() const { return size_; }  ///< of how many
+    std::size_t rank() const { return rank_; }  ///< number of this process
+    std::size_t size() const { return size_; }  ///< number of processes
 
-    /// Every rank has the bytes of rank `from`.
+    /// Copies the bytes of rank `from` to every rank.
     void broadcast(std::span<std::byte> bytes, std::size_t from)
     {
         require_rank(from);
@@ -140,7 +142,7 @@ public:
         }
     }
 
-    /// Every rank has the sum of all, added in the order of the ranks.
+    /// Replaces the numbers on every rank by the sum over all ranks, added in rank order.
     void sum(std::span<float> numbers)
     {
         begin_sum(numbers);
@@ -152,11 +154,11 @@ public:
         finish();
     }
 
-    /// Begins a sum. Until finish() returns nobody touches the numbers.
+    /// Starts a sum. The numbers must not be accessed until finish() returns.
     void begin_sum(std::span<float> numbers) { begin(numbers); }
     void begin_sum(std::span<double> numbers) { begin(numbers); }
 
-    /// Moves sums along that have been begun.
+    /// Advances the sums that have been started.
     void progress()
     {
         for (std::size_t i = 0; i < sums_.size(); ++i) {
@@ -164,7 +166,7 @@ public:
         }
     }
 
-    /// Returns when all sums that have been begun are done.
+    /// Returns when all started sums are complete.
     void finish()
     {
         pause waiting;
@@ -177,7 +179,7 @@ public:
         }
     }
 
-    /// Every rank has the bytes of each.
+    /// Gathers the bytes of each rank on every rank.
     void gather(std::span<const std::byte> mine, gathered& all)
     {
         counts_.assign(size_, 0);
@@ -216,7 +218,7 @@ public:
         return separated(all);
     }
 
-    /// Every rank has come here.
+    /// Returns when every rank has called it.
     void barrier()
     {
         MPI_Request request = MPI_REQUEST_NULL;
@@ -225,12 +227,12 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_bytes = std::size_t{1} << 30;   // of one message: MPI counts in int
-    static constexpr std::size_t small_bytes = std::size_t{1} << 12;  // a sum of so few is sent whole to all: one phase
-    static constexpr int last_tag = 32000, goodbye_tag = 32001;       // every MPI has tags up to 32767
+    static constexpr std::size_t most_bytes = std::size_t{1} << 30;   // per message: MPI counts in int
+    static constexpr std::size_t small_bytes = std::size_t{1} << 12;  // smaller sums are sent whole to all: one phase
+    static constexpr int last_tag = 32000, goodbye_tag = 32001;       // every MPI supports tags up to 32767
     enum : unsigned char { here = 0, ended = 1, failed = 2 };
 
-    /// Looks often at first, and rarely later: a core that waits is free for others.
+    /// Polls continuously at first, and rarely later, which leaves the core to other work.
     class pause {
     public:
         void operator()()
@@ -242,13 +244,13 @@ private:
             if (waited < std::chrono::milliseconds(1)) {
                 std::this_thread::yield();
             } else {
-                // MPI moves what is on its way only while somebody looks: long pauses are for long waits.
+                // MPI progresses only when polled, so long pauses are used only in long waits.
                 const bool busy = waited < std::chrono::milliseconds(500);
                 std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(
                     waited / 20, busy ? std::chrono::microseconds(20) : std::chrono::microseconds(1000)));
             }
         }
-        /// How long it has waited; 0 at first.
+        /// Waiting time so far; 0 at first.
         std::chrono::nanoseconds since() const
         {
             return looks_ < 200 ? std::chrono::nanoseconds(0) : std::chrono::steady_clock::now() - start_;
@@ -259,7 +261,8 @@ private:
         std::chrono::steady_clock::time_point start_{};
     };
 
-    /// A sum on its way: parts are collected, then results handed out; or everything is sent to all, and each adds.
+    /// A sum in progress: parts are collected, then results are sent; or all numbers are sent to all ranks, and each
+    /// adds.
     struct summing {
         bool active = false, doubles = false, small = false, collected = false;
         void* numbers = nullptr;
@@ -287,7 +290,7 @@ private:
 
     // ---- sums ----
 
-    /// Where the part of a rank begins.
+    /// The first number of a rank's part.
     std::size_t part(std::size_t count, std::size_t rank) const
     {
         return count / size_ * rank + std::min(rank, count % size_);
@@ -366,7 +369,7 @@ private:
         }
     }
 
-    /// All messages of this phase have come and gone.
+    /// All messages of this phase are complete.
     template <class T>
     void arrived(summing& s)
     {
@@ -393,7 +396,7 @@ private:
         advance(s);
     }
 
-    /// own ← ((x_0 + x_1) + x_2) + …, in blocks that stay in the cache.
+    /// own ← ((x_0 + x_1) + x_2) + …, in blocks that fit in the cache.
     template <class T>
     void add_in_order(summing& s, T* own, std::size_t count)
     {
@@ -423,16 +426,15 @@ private:
         }
     }
 
-    /// Throws if a rank has left that this one waits for. What it has sent before may still be on its way: only a while
-    /// after its goodbye does this rank wait in vain.
+    /// Throws if a rank that this rank waits for has left. Messages that it sent before may still arrive, so this rank
+    /// waits a little longer after the notice.
     void check_others(const char* what, std::chrono::nanoseconds waited)
     {
         if (waited < std::chrono::milliseconds(1)) return;
         hear();
         if (const std::size_t bad = first_failed(); bad < size_)
-            throw error("rank " + std::to_string(bad) + " of " + std::to_string(size_) +
-                        " has ended with an error; rank " + std::to_string(rank_) + ", which waits for it in " + what +
-                        ", ends, too");
+            throw error("rank " + std::to_string(bad) + " of " + std::to_string(size_) + " ended with an error; rank " +
+                        std::to_string(rank_) + ", which waits for it in " + what + ", ends as well");
         for (std::size_t r = 0; r < size_; ++r) {
             if (left_[r] == ended && waited > std::chrono::seconds(2))
                 throw error("rank " + std::to_string(r) + " of " + std::to_string(size_) + " has ended, but rank " +
@@ -441,7 +443,7 @@ private:
         }
     }
 
-    // ---- the ends of the others ----
+    // ---- other ranks that leave ----
 
     void listen()
     {
@@ -449,7 +451,7 @@ private:
             require(MPI_Irecv(&heard_, 1, MPI_BYTE, MPI_ANY_SOURCE, goodbye_tag, comm_, &listening_), "MPI_Irecv");
     }
 
-    /// Notes who has left.
+    /// Records the ranks that have left.
     void hear()
     {
         while (listening_ != MPI_REQUEST_NULL) {
@@ -470,7 +472,7 @@ private:
             if (r == rank_) continue;
             MPI_Request request = MPI_REQUEST_NULL;
             if (MPI_Isend(&goodbye_, 1, MPI_BYTE, static_cast<int>(r), goodbye_tag, comm_, &request) == MPI_SUCCESS)
-                MPI_Request_free(&request);  // one byte: it is on its way
+                MPI_Request_free(&request);  // one byte: it is in transit
         }
     }
 
@@ -482,7 +484,7 @@ private:
         return size_;
     }
 
-    int exceptions_;  // on their way when this began
+    int exceptions_;  // in transit when this began
     bool ours_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;
     std::size_t rank_ = 0, size_ = 1;

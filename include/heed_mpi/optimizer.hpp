@@ -12,11 +12,12 @@
 
 namespace heed::inline HEED_TARGET::distributed {
 
-/// An optimizer of heed's whose step is that of all ranks together: it sums their gradients (gradients.hpp), clips by
-/// the norm of the sum, and updates this rank's model, so that all models stay the same, bit for bit.
+/// Wraps an optimizer for several ranks: it sums gradients over the ranks (gradients.hpp), clips by the norm of the
+/// sum, and updates the model of this rank, so that all models stay equal, bit for bit.
 ///
 ///     distributed::mpi ranks;
-///     distributed::optimizer together{ranks, train::adam<float>{{.rate = 1e-3}}, model};  // rank 0's model for all
+///     distributed::optimizer together{ranks, train::adam<float>{{.rate = 1e-3}}, model};  // copies rank 0's model to
+///     all ranks
 ///     for (…) {
 ///         tape.clear();
 ///         const auto lifted = ad::lift(tape, model);
@@ -26,8 +27,8 @@ namespace heed::inline HEED_TARGET::distributed {
 ///
 /// The losses of all ranks together must have the weights of the whole batch, see gradients.hpp.
 ///
-/// In everything else it is the optimizer that it wraps: `settings`, steps(), and what a checkpoint keeps of it, which
-/// nothing of the ranks is in. A training goes on with another number of ranks, or without any.
+/// Otherwise it behaves like the wrapped optimizer: `settings`, steps(), and its checkpoint state, which does not
+/// depend on the ranks. Training can be resumed with another number of ranks, or without ranks.
 template <ranks R, class T, class Rule>
 class optimizer : public train::optimizer<T, Rule> {
 public:
@@ -36,15 +37,15 @@ public:
     /// `over` must outlive the optimizer.
     optimizer(R& over, train::optimizer<T, Rule> inner) : wrapped(std::move(inner)), ranks_(&over) {}
 
-    /// The same, and begin(model).
+    /// As above, and calls begin(model).
     template <parameterised M>
     optimizer(R& over, train::optimizer<T, Rule> inner, M& model) : optimizer(over, std::move(inner))
     {
         begin(model);
     }
 
-    /// Every rank gets rank 0's parameters and rank 0's optimizer: after the model was made, or loaded by rank 0.
-    /// Throws heed::error on every rank if their models differ.
+    /// Copies the parameters and the optimizer of rank 0 to every rank. Call it after the model was created, or loaded
+    /// by rank 0. Throws heed::error on every rank if the models differ.
     template <parameterised M>
     void begin(M& model)
     {
@@ -64,17 +65,16 @@ public:
         this->restore(steps, std::move(state));
     }
 
-    /// Goes back from the loss, while the gradients that are final are summed. tape.backward(loss) does as well, and
-    /// step() sums later; between the two, nobody reads or changes gradients here.
+    /// Runs backward from the loss and sums final gradients meanwhile. Alternatively, call tape.backward(loss), and
+    /// step() sums later. Between backward() and step(), gradients must not be read or changed.
     template <parameterised L>
     void backward(const L& lifted, const ad::var<T, 0>& loss)
     {
         gradients_.backward(*ranks_, lifted, loss);
     }
 
-    /// One step with the gradients on the tapes of all ranks; `lifted` is the model as it was lifted for this
-    /// recording. Returns the norm of their sum before clipping; if that is not finite, nothing is changed, on any
-    /// rank.
+    /// One step with the gradients on the tapes of all ranks; `lifted` is the model as lifted for this recording.
+    /// Returns the norm of the summed gradient before clipping; if it is not finite, no rank changes its model.
     template <parameterised M, parameterised L>
     double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
     {

@@ -16,19 +16,19 @@
 
 /// Several processes that train, search or evaluate together, on one machine or on many.
 ///
-/// Each is a *rank*, 0 to size - 1, and runs the same program. What they need of each other is little: bytes from one
-/// to all, sums over all, bytes from all to all. The concept `ranks` says so; `alone` is one process without any
-/// engine, and `mpi` (mpi.hpp) the engine for the rest. Nothing here includes MPI.
+/// Each process is a *rank*, 0 to size - 1, and runs the same program. Ranks use three operations: broadcast, sum and
+/// gather. The concept `ranks` describes them; `alone` implements them for a single process, and `mpi` (mpi.hpp) for
+/// several. This header does not include MPI.
 ///
-/// Every rank makes the same calls in the same order: a call returns when the others have made it, too.
+/// Every rank makes the same calls in the same order: a call returns when the others have made it as well.
 namespace heed::inline HEED_TARGET::distributed {
 
-/// What the ranks gave to gather(): rank r's bytes are of(r). Kept from call to call, it allocates nothing.
+/// The result of gather(): the bytes of rank r are of(r). Reused from call to call, it does not allocate.
 struct gathered {
     std::vector<std::byte> bytes;
-    std::vector<std::size_t> ends;  ///< of each rank's bytes
+    std::vector<std::size_t> ends;  ///< bytes per rank
 
-    /// What this rank gave.
+    /// The bytes of this rank.
     std::span<const std::byte> of(std::size_t rank) const
     {
         const std::size_t first = rank == 0 ? 0 : ends[rank - 1];
@@ -36,14 +36,14 @@ struct gathered {
     }
 };
 
-/// An engine that lets processes work together.
+/// The operations between ranks.
 ///
-///     rank(), size()            which process this is, and of how many
-///     broadcast(bytes, from)    every rank has the bytes of rank `from`, as many everywhere
-///     sum(numbers)              every rank has x_0 + x_1 + … + x_{n-1}, added in this order: the same bits
-///     gather(mine, all)         every rank has the bytes of each, of any sizes
-///     gather(mine)              the same, as a vector for each rank
-///     barrier()                 every rank has come here
+///     rank(), size()            number of this process, and of all processes
+///     broadcast(bytes, from)    copies the bytes of rank `from` to every rank; equal sizes on all ranks
+///     sum(numbers)              every rank gets x_0 + x_1 + … + x_{n-1}, added in this order: equal bits
+///     gather(mine, all)         every rank gets the bytes of each rank, of any sizes
+///     gather(mine)              as above, returned as a vector per rank
+///     barrier()                 returns when every rank has called it
 template <class R>
 concept ranks = requires(R& r, std::span<std::byte> bytes, std::span<const std::byte> mine, gathered& all,
                          std::span<float> f, std::span<double> d)
@@ -64,8 +64,8 @@ concept ranks = requires(R& r, std::span<std::byte> bytes, std::span<const std::
     r.barrier();
 };
 
-/// An engine whose sums may run while the program computes: begin_sum(numbers) returns at once, progress() moves what
-/// has been begun along, and finish() returns when all of it is done. Until then nobody touches the numbers.
+/// Ranks whose sums may run while the program computes: begin_sum(numbers) returns immediately, progress() advances
+/// started sums, and finish() returns when all sums are complete. Until then, the numbers must not be accessed.
 template <class R>
 concept sums_meanwhile = ranks<R> && requires(R& r, std::span<float> f, std::span<double> d)
 {
@@ -77,7 +77,7 @@ concept sums_meanwhile = ranks<R> && requires(R& r, std::span<float> f, std::spa
 
 namespace detail {
 
-/// Engines that cannot sum meanwhile do it at once.
+/// Ranks that cannot sum asynchronously sum immediately.
 template <class R, class T>
 void begin_sum(R& over, std::span<T> numbers)
 {
@@ -100,7 +100,7 @@ void finish(R& over)
 
 }  // namespace detail
 
-/// What each rank gave to gather(), as a vector each.
+/// The bytes of each rank from gather(), one vector per rank.
 inline std::vector<std::vector<std::byte>> separated(const gathered& all)
 {
     std::vector<std::vector<std::byte>> each;
@@ -108,18 +108,18 @@ inline std::vector<std::vector<std::byte>> separated(const gathered& all)
     return each;
 }
 
-/// One rank, and no engine: what it would get from the others it has already.
+/// A single rank: every operation is local.
 class alone {
 public:
-    std::size_t rank() const { return 0; }  ///< which process this is
-    std::size_t size() const { return 1; }  ///< of how many
+    std::size_t rank() const { return 0; }  ///< number of this process
+    std::size_t size() const { return 1; }  ///< number of processes
 
-    /// Nothing: all have the bytes.
+    /// No effect: all ranks have the bytes.
     void broadcast(std::span<std::byte>, std::size_t) {}
-    /// Nothing: the sum of one.
+    /// No effect: the sum over one rank.
     void sum(std::span<float>) {}
     void sum(std::span<double>) {}
-    /// A copy.
+    /// Copies the bytes.
     void gather(std::span<const std::byte> mine, gathered& all)
     {
         all.bytes.assign(mine.begin(), mine.end());
@@ -129,35 +129,35 @@ public:
     {
         return {std::vector<std::byte>(mine.begin(), mine.end())};
     }
-    /// Nothing: all are here.
+    /// No effect: all ranks are here.
     void barrier() {}
 
-    /// Nothing, as sum().
+    /// No effect, as sum().
     void begin_sum(std::span<float>) {}
     void begin_sum(std::span<double>) {}
-    /// Nothing to do.
+    /// No effect.
     void progress() {}
-    /// Nothing to wait for.
+    /// No effect.
     void finish() {}
 };
 
-/// Any engine behind one type, for code that is compiled once: refers to an engine, which must outlive it. Copies refer
-/// to the same.
+/// Type-erased ranks, for code that is compiled once. Refers to an object that must outlive it; copies refer to the
+/// same object.
 class any_ranks {
 public:
     template <ranks R>
         requires(!std::same_as<R, any_ranks>)
     any_ranks(R& engine) : to_(std::make_shared<engine_of<R>>(engine)) {}
 
-    std::size_t rank() const { return to_->rank(); }  ///< which process this is
-    std::size_t size() const { return to_->size(); }  ///< of how many
+    std::size_t rank() const { return to_->rank(); }  ///< number of this process
+    std::size_t size() const { return to_->size(); }  ///< number of processes
 
-    /// As the engine does it.
+    /// Forwards to the object.
     void broadcast(std::span<std::byte> bytes, std::size_t from) { to_->broadcast(bytes, from); }
-    /// As the engine does it.
+    /// Forwards to the object.
     void sum(std::span<float> numbers) { to_->sum(numbers); }
     void sum(std::span<double> numbers) { to_->sum(numbers); }
-    /// As the engine does it.
+    /// Forwards to the object.
     void gather(std::span<const std::byte> mine, gathered& all) { to_->gather(mine, all); }
     std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine)
     {
@@ -165,15 +165,15 @@ public:
         gather(mine, all);
         return separated(all);
     }
-    /// As the engine does it.
+    /// Forwards to the object.
     void barrier() { to_->barrier(); }
 
-    /// As the engine does it; at once if it knows no other way.
+    /// Forwards to the object; synchronous if it does not support asynchronous sums.
     void begin_sum(std::span<float> numbers) { to_->begin_sum(numbers); }
     void begin_sum(std::span<double> numbers) { to_->begin_sum(numbers); }
-    /// As the engine does it.
+    /// Forwards to the object.
     void progress() { to_->progress(); }
-    /// As the engine does it.
+    /// Forwards to the object.
     void finish() { to_->finish(); }
 
 private:
@@ -214,15 +214,15 @@ private:
     std::shared_ptr<interface> to_;
 };
 
-/// Some of the items of a list: those from `first` to before `last`.
+/// A range of the items of a list: from `first` to before `last`.
 struct share {
     std::size_t first = 0, last = 0;
 
-    std::size_t size() const { return last - first; }  ///< how many
+    std::size_t size() const { return last - first; }  ///< number of items
 };
 
-/// This rank's share of so many items: shares are contiguous, in the order of the ranks, and differ by one at most.
-/// With fewer items than ranks some are empty.
+/// This rank's share of the items: shares are contiguous, in rank order, and differ in size by at most one. With fewer
+/// items than ranks, some shares are empty.
 template <ranks R>
 share share_of(const R& over, std::size_t count)
 {
@@ -231,12 +231,12 @@ share share_of(const R& over, std::size_t count)
     return {first, first + each + (r < more ? 1 : 0)};
 }
 
-/// Every rank has rank 0's number, or another value that is copied byte by byte.
+/// Copies a number, or another trivially copyable value, of rank 0 to every rank.
 template <ranks R, class Value>
     requires(std::is_trivially_copyable_v<Value> && !parameterised<Value>)
 void broadcast(R& over, Value& value) { over.broadcast(std::as_writable_bytes(std::span<Value, 1>(&value, 1)), 0); }
 
-/// Every rank has rank 0's text, bytes or numbers, as many as it has.
+/// Copies the text, bytes or numbers of rank 0 to every rank, including the size.
 template <ranks R, class Values>
     requires requires(Values& v)
     {
@@ -251,8 +251,8 @@ void broadcast(R& over, Values& values)
     over.broadcast(std::as_writable_bytes(std::span(values.data(), count)), 0);
 }
 
-/// Every rank has rank 0's parameters. Throws heed::error on every rank, and changes nothing, if the models differ in
-/// the number or the sizes of their parameters.
+/// Copies the parameters of rank 0 to every rank. Throws heed::error on every rank, without changes, if the models
+/// differ in the number or the sizes of their parameters.
 template <class T, ranks R, parameterised M>
 void broadcast_parameters(R& over, M& model)
 {
@@ -266,7 +266,7 @@ void broadcast_parameters(R& over, M& model)
         const auto first = outlines.of(0), other = outlines.of(r);
         if (!std::equal(first.begin(), first.end(), other.begin(), other.end()))
             throw error("the ranks have different models: the parameters of rank " + std::to_string(r) +
-                        " are not as many, or not of the same sizes, as those of rank 0");
+                        " differ in number or size from those of rank 0");
     }
     for (const auto& each : all)
         over.broadcast(std::as_writable_bytes(std::span(each.numbers.data, each.numbers.size())), 0);

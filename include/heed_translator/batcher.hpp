@@ -25,16 +25,16 @@
 #include <utility>
 #include <vector>
 
-/// Requests of many clients, in batches as they come.
+/// Combines the requests of many clients into batches.
 namespace heed::translator {
 
-/// A request was refused because too much is waiting; `retry_after` says when the queue should be empty.
+/// A request was rejected because the queue is full; `retry_after` estimates when the queue will be empty.
 struct queue_full : error {
     explicit queue_full(const std::string& what, double seconds) : error(what), retry_after(seconds) {}
-    double retry_after;  ///< in seconds, from how long the last batches took
+    double retry_after;  ///< in seconds, estimated from the duration of recent batches
 };
 
-/// A request was refused because the batcher is stopping.
+/// A request was rejected because the batcher is stopping.
 struct stopping : error {
     using error::error;
 };
@@ -44,40 +44,40 @@ struct too_late : error {
     using error::error;
 };
 
-/// Somebody has called `cancel` for this request.
+/// `cancel` was called for this request.
 struct cancelled : error {
     using error::error;
 };
 
 /// Limits of a `batcher`.
 struct batcher_limits {
-    std::size_t batch = 64;    ///< lines of one batch, at most
-    std::size_t queue = 1024;  ///< lines that wait, at most; those in work do not count
-    std::size_t workers = 1;   ///< batches at a time; more than 1 only if the work may be called from several threads
+    std::size_t batch = 64;    ///< maximum number of lines per batch
+    std::size_t queue = 1024;  ///< maximum number of waiting lines; lines in progress do not count
+    std::size_t workers = 1;   ///< concurrent batches; more than 1 only if the work may be called from several threads
 };
 
-/// What a `batcher` has done so far, and what it is doing.
+/// Statistics of a `batcher`.
 struct batcher_counters {
-    static constexpr std::size_t sizes = 11;  ///< of batches: up to 1, 2, 4, … 512, and more
+    static constexpr std::size_t sizes = 11;  ///< upper bounds of batch sizes: 1, 2, 4, … 512, and more
 
-    std::size_t waiting = 0, working = 0;                                          ///< lines, now
+    std::size_t waiting = 0, working = 0;                                          ///< lines, currently
     std::uint64_t requests = 0, refused = 0, late = 0, cancelled = 0, failed = 0;  ///< requests
-    std::uint64_t lines = 0, batches = 0, retried = 0;                             ///< done; batches that were split
-    double seconds = 0;                                                            ///< of work
-    std::array<std::uint64_t, sizes> batch_sizes = {};                             ///< batches by number of lines
+    std::uint64_t lines = 0, batches = 0, retried = 0;  ///< completed batches; batches that were split
+    double seconds = 0;                                 ///< spent on work
+    std::array<std::uint64_t, sizes> batch_sizes = {};  ///< number of batches by number of lines
 };
 
-/// A queue of lines, and threads that work on it in batches. A request is some lines with options.
+/// A queue of lines, and threads that process it in batches. A request consists of lines and options.
 ///
-/// - The next batch begins as soon as a worker is free; nobody waits for a batch to fill. While one is in work, others
-///   gather.
-/// - It contains the line that has waited longest, and those most similar in length among the lines with equal options.
-///   So no line waits for more batches than there were lines before it.
-/// - A request that does not fit the queue is refused as a whole (`queue_full`), as are all after `stop`.
-/// - If the work throws, each line of that batch is tried alone. Only requests whose own lines throw fail.
-/// - If memory runs out, the request that needed it gets std::bad_alloc, from `submit` or `get`; the others go on.
-/// - A request's lines leave the queue when it is cancelled, or when its deadline passes. Work that asks whether a line
-///   is still wanted can end then, too.
+/// - The next batch starts as soon as a worker is free, without waiting for a batch to fill. Requests that arrive
+///   meanwhile form the following batches.
+/// - A batch contains the line that has waited longest, and the lines with equal options that are most similar in
+///   length. So a line waits for at most as many batches as there were lines before it.
+/// - A request that does not fit the queue is rejected as a whole (`queue_full`), as are all requests after `stop`.
+/// - If the work throws, each line of that batch is retried separately. Only requests with lines that throw fail.
+/// - If memory runs out, the affected request gets std::bad_alloc, from `submit` or `get`; the others continue.
+/// - A request's lines leave the queue when it is cancelled, or when its deadline passes. Work that checks whether
+///   a line is still wanted can also end then.
 /// - A child of fork() has none of the threads: there `submit` and `get` throw `stopping`, and the destructor returns.
 ///
 ///     translator::batcher<how, std::string> at(translate, {.batch = 32, .queue = 256});
@@ -93,32 +93,31 @@ class batcher {
 public:
     using clock = std::chrono::steady_clock;
 
-    /// The results of these lines, in their order.
+    /// The results of these lines, in order.
     using work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how)>;
 
-    /// Whether the line of this number is still wanted: its request has not been cancelled, and its deadline has not
-    /// passed. To be called by the work, from any thread.
+    /// Whether the line with this number is still wanted: its request has not been cancelled, and its deadline has not
+    /// passed. The work may call it from any thread.
     using still_wanted = std::function<bool(std::size_t line)>;
 
-    /// The same for work that takes long: it may leave out the results of lines that are not wanted any more, with
-    /// Result() in their place.
+    /// For work that takes long: it may return Result() for lines that are no longer wanted.
     using long_work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how,
                                                         const still_wanted& wanted)>;
 
-    /// A line, and how long it is; lines of similar length are batched.
+    /// A line and its length; lines of similar length are batched.
     struct line {
         std::string text;
         std::size_t length = 0;
     };
 
-    /// What was asked; from `submit`. It may outlive the batcher.
+    /// A submitted request, returned by `submit`. It may outlive the batcher.
     class request {
     public:
-        /// Waits for the results, and moves them out: one for each line. Throws what the work has thrown for one of
-        /// them, too_late at the deadline, or `heed::translator::cancelled`.
+        /// Waits for the results and moves them out: one per line. Throws the exception of the work for a line,
+        /// too_late at the deadline, or `heed::translator::cancelled`.
         std::vector<Result> get()
         {
-            if (shared_->is_of_parent()) {  // whose threads may hold the mutex for ever
+            if (shared_->is_of_parent()) {  // the threads may hold the mutex forever
                 if (!over_) throw stopping(of_parent);
                 if (error_) std::rethrow_exception(error_);
                 return std::move(results_);
@@ -130,7 +129,7 @@ public:
             return std::move(results_);
         }
 
-        /// Nobody wants the results any more.
+        /// Cancels the request: its results are no longer wanted.
         void cancel()
         {
             if (shared_->is_of_parent()) return;
@@ -147,7 +146,7 @@ public:
         std::vector<line> lines_;
         std::vector<Result> results_;
         std::size_t left_ = 0;
-        std::atomic<bool> over_{false};  // written with the mutex locked
+        std::atomic<bool> over_{false};  // protected by the mutex
         std::exception_ptr error_;
         std::condition_variable changed_;
     };
@@ -181,15 +180,15 @@ public:
     batcher& operator=(const batcher&) = delete;
     ~batcher() { stop(); }
 
-    /// Queues these lines. Throws queue_full or stopping; and heed::error if there are more of them than the queue
-    /// holds, so that they would never fit.
+    /// Queues these lines. Throws queue_full or stopping, and heed::error if the number of lines exceeds the capacity
+    /// of the queue.
     std::shared_ptr<request> submit(std::vector<line> lines, Options how, clock::duration timeout)
     {
         if (shared_->is_of_parent()) throw stopping(of_parent);
         auto asked = std::make_shared<request>();
         asked->shared_ = shared_;
         asked->how_ = std::move(how);
-        const clock::time_point now = clock::now();  // now + timeout may be after the end of the clock's time
+        const clock::time_point now = clock::now();  // now + timeout may overflow the clock
         asked->deadline_ = timeout < clock::time_point::max() - now ? now + timeout : clock::time_point::max();
         asked->lines_ = std::move(lines);
         asked->left_ = asked->lines_.size();
@@ -201,11 +200,11 @@ public:
             if (asked->left_ > limits_.queue)
                 throw error(std::to_string(asked->left_) + " lines in one request; at most " +
                             std::to_string(limits_.queue) + " are accepted");
-            if (shared_->stopping) throw stopping("the service is stopping; ask another one");
+            if (shared_->stopping) throw stopping("the service is stopping; use another one");
             if (shared_->queue.size() + asked->left_ > limits_.queue) {
                 ++count.refused;
                 throw queue_full(std::to_string(shared_->queue.size()) + " lines are waiting; at most " +
-                                     std::to_string(limits_.queue) + " may",
+                                     std::to_string(limits_.queue) + " are allowed",
                                  static_cast<double>(shared_->queue.size()) * shared_->seconds_per_line);
             }
             const std::size_t before = shared_->queue.size();
@@ -221,7 +220,7 @@ public:
         return asked;
     }
 
-    /// Refuses requests from now on, finishes those that were accepted, and ends the workers.
+    /// Rejects new requests, finishes the accepted ones, and ends the workers.
     void stop()
     {
         if (shared_->is_of_parent()) {
@@ -240,7 +239,7 @@ public:
         }
     }
 
-    /// What has been done so far, and what waits now.
+    /// Statistics so far, and the current queue.
     batcher_counters counters() const
     {
         std::unique_lock lock(shared_->mutex, std::defer_lock);
@@ -250,7 +249,7 @@ public:
         return now;
     }
 
-    /// The limits it was made with.
+    /// The limits passed to the constructor.
     const batcher_limits& limits() const { return limits_; }
 
 private:
@@ -261,8 +260,8 @@ private:
         std::size_t length() const { return of->lines_[index].length; }
     };
 
-    static constexpr const char* of_parent = "the batcher belongs to the process that this one was forked from, whose "
-                                             "threads are not here; make another one";
+    static constexpr const char* of_parent = "the batcher belongs to the parent process of this fork, and its "
+                                             "threads do not run here; construct another batcher";
 
     struct shared {
         bool is_of_parent() const { return detail::forks_so_far() != process; }
@@ -272,15 +271,15 @@ private:
         std::condition_variable more;
         std::deque<waiting_line> queue;  // in order of arrival
         batcher_counters counters;
-        double seconds_per_line = 0;  // a mean that forgets
+        double seconds_per_line = 0;  // exponential moving average
         bool stopping = false;
-        // Made before they are needed: then there may be no memory.
+        // Allocated in advance, since memory may run out later.
         const std::exception_ptr late = std::make_exception_ptr(
-                                     too_late("not done in time; send shorter texts, or ask again later")),
+                                     too_late("not done in time; send shorter texts, or retry later")),
                                  cancelled =
                                      std::make_exception_ptr(translator::cancelled("the request was cancelled"));
 
-        // With the mutex locked.
+        // Requires the lock.
         void end(request& asked, outcome how, std::exception_ptr why)
         {
             if (asked.over_) return;
@@ -305,21 +304,21 @@ private:
         }
     };
 
-    // With the mutex locked, and a queue that is not empty: the next batch, taken out of the queue. If it throws, the
-    // queue is as it was.
+    // Requires the lock and a queue that is not empty. Takes the next batch out of the queue. If it throws, the queue
+    // is unchanged.
     std::vector<waiting_line> next_batch()
     {
         std::deque<waiting_line>& queue = shared_->queue;
         const Options how = queue.front().of->how_;
         const std::size_t wanted = queue.front().length();
-        std::vector<std::size_t> similar;  // places in the queue
+        std::vector<std::size_t> similar;  // positions in the queue
         for (std::size_t i = 0; i < queue.size(); ++i) {
             if (queue[i].of->how_ == how) similar.push_back(i);
         }
         const auto distance = [&](std::size_t i) {
             return std::max(queue[i].length(), wanted) - std::min(queue[i].length(), wanted);
         };
-        if (similar.size() > limits_.batch) {  // the first stays the first: its distance is 0, and it is the oldest
+        if (similar.size() > limits_.batch) {  // the first line stays first: its distance is 0, and it is the oldest
             std::stable_sort(similar.begin(), similar.end(),
                              [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
             similar.resize(limits_.batch);
@@ -345,7 +344,7 @@ private:
             waiting_line one{};
             try {
                 some = next_batch();
-            } catch (...) {  // no memory for a batch: the oldest line alone, which needs none
+            } catch (...) {  // no memory for a batch: the oldest line alone requires none
                 one = std::move(shared_->queue.front());
                 shared_->queue.pop_front();
             }
@@ -367,14 +366,14 @@ private:
         }
     }
 
-    // With the mutex locked: ends the requests whose deadline has passed.
+    // Requires the lock. Ends the requests whose deadline has passed.
     void end_late(clock::time_point now)
     {
         for (;;) {
             const auto found = std::find_if(shared_->queue.begin(), shared_->queue.end(),
                                             [&](const waiting_line& each) { return each.of->deadline_ <= now; });
             if (found == shared_->queue.end()) return;
-            const std::shared_ptr<request> late = found->of;  // which leaves the queue
+            const std::shared_ptr<request> late = found->of;  // removes it from the queue
             shared_->end(*late, outcome::late, shared_->late);
         }
     }
@@ -388,7 +387,7 @@ private:
         return false;
     }
 
-    // Calls the work for some lines.
+    // Calls the work for these lines.
     std::vector<Result> call(std::span<const waiting_line> some) const
     {
         std::vector<std::string> lines;
@@ -396,7 +395,7 @@ private:
         std::vector<Result> results =
             work_(lines, some.front().of->how_, [&](std::size_t i) { return is_wanted(*some[i].of); });
         if (results.size() != lines.size())
-            throw error("batcher: the work gave " + std::to_string(results.size()) + " results for " +
+            throw error("batcher: the work returned " + std::to_string(results.size()) + " results for " +
                         std::to_string(lines.size()) + " lines");
         return results;
     }

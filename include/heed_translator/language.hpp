@@ -25,7 +25,7 @@ namespace heed::translator {
 using heed::seq2seq::id_sentence;
 using heed::text::sentence;
 
-/// Words into pieces by byte-pair codes. Several threads may split at once; copies share what they have split.
+/// Splits words into subwords by byte-pair codes. Several threads may split concurrently; copies share a cache.
 class splitter {
 public:
     explicit splitter(heed::text::bpe_codes codes) : shared_(std::make_shared<shared>(std::move(codes))) {}
@@ -51,47 +51,47 @@ private:
 /// The positions of the tokens that make up each word.
 using word_tokens = std::vector<std::vector<std::size_t>>;
 
-/// A model's output as words.
+/// The output of a model as words.
 struct reading {
     sentence words;
-    word_tokens tokens;         // of each word
-    std::vector<bool> unknown;  // whether one of them is the unknown one
-    std::vector<bool> joined;   // of raw text: no space before it
+    word_tokens tokens;         // tokens per word
+    std::vector<bool> unknown;  // whether a token of the word is unknown
+    std::vector<bool> joined;   // raw text: no space before the word
 
-    /// The words as text: as they are written, if it is raw.
+    /// The words joined into text; raw text is detokenized.
     std::string text() const { return heed::text::spaced(words, joined); }
 };
 
-/// One language of a translator: converts its text to the ids that a model reads, and back. A model's tokens are words
-/// or pieces of words. Text comes as what its spaces separate: words, or with `raw` a line, whose words are shown().
+/// One language of a translator: converts text to the ids of a model, and back. The tokens of a model are words or
+/// subwords. Input is split at spaces or, with `raw`, is a line, whose words are returned by shown().
 struct language {
     heed::text::vocabulary vocabulary;                           // of tokens
-    std::optional<splitter> splitting;                           // without it, words are tokens
-    std::shared_ptr<const heed::text::tokenizer> raw = nullptr;  // if its text is raw
-    bool forgiving = false;  // raw text is read whatever its casing: it is to be translated
+    std::optional<splitter> splitting;                           // if missing, words are tokens
+    std::shared_ptr<const heed::text::tokenizer> raw = nullptr;  // for raw text
+    bool forgiving = false;  // raw text with any casing is accepted: it is a source language
 
-    /// Whether tokens may be pieces of words.
+    /// Whether tokens may be subwords.
     bool in_pieces() const { return splitting || raw; }
 
-    /// The byte-pair codes; none if words are tokens.
+    /// The byte-pair codes; empty if words are tokens.
     heed::text::bpe_codes codes() const { return splitting ? splitting->codes() : heed::text::bpe_codes(); }
 
-    /// A line of text as what its spaces separate.
+    /// A line of text split at spaces.
     sentence split(std::string_view line) const { return heed::text::split(line); }
 
-    /// A sentence's tokens, in the order of the text.
+    /// The tokens of a sentence, in text order.
     sentence tokens(const sentence& words) const
     {
         return raw ? line(words).tokens : splitting ? (*splitting)(words) : words;
     }
 
-    /// The words of a sentence: of raw text with symbols as words of their own.
+    /// The words of a sentence; in raw text, symbols are separate words.
     sentence shown(const sentence& words) const { return raw ? line(words).words : words; }
 
-    /// Whether a line of raw text is in capitals only, so that its translation should be.
+    /// Whether a line of raw text is all capitals, so that its translation is written in capitals.
     bool shouted(const sentence& words) const { return raw && line(words).shouted; }
 
-    /// The ids that the model reads, in the order of the text, whatever the direction in which its encoder reads.
+    /// The ids that the model reads, in text order, independent of the direction of the encoder.
     id_sentence encode(const sentence& words) const { return vocabulary.encode(tokens(words)); }
     std::vector<id_sentence> encode(const std::vector<sentence>& text) const
     {
@@ -121,13 +121,13 @@ struct language {
         return result;
     }
 
-    /// The words of the model's output. Pieces are joined as heed::text::undo_bpe does; special words are left out.
+    /// The words of the model's output. Subwords are joined as by heed::text::undo_bpe; special words are omitted.
     reading read(std::span<const std::uint32_t> ids) const
     {
         using heed::text::vocabulary;
         if (raw) return read_raw(ids);
         reading result;
-        bool open = false;  // the last word continues
+        bool open = false;  // the word continues
         for (std::size_t i = 0; i < ids.size(); ++i) {
             if (ids[i] == vocabulary::eos) break;
             if (ids[i] == vocabulary::pad || ids[i] == vocabulary::bos) continue;
@@ -152,13 +152,13 @@ struct language {
     }
     sentence words(std::span<const std::uint32_t> ids) const { return read(ids).words; }
 
-    /// The same in capitals.
+    /// The words in capitals.
     void shout(reading& read) const
     {
         for (std::string& word : read.words) word = raw ? raw->shout(word) : word;
     }
 
-    /// What scores of BLEU count: words, or for raw text those of mteval's tokenizer 13a.
+    /// The tokens for BLEU: words or, for raw text, the tokens of mteval's tokenizer 13a.
     sentence scored(const reading& read) const { return raw ? heed::metrics::tokenize_13a(read.text()) : read.words; }
     sentence scored(const sentence& words) const
     {
@@ -171,7 +171,7 @@ struct language {
                left.splitting.has_value() == right.splitting.has_value() && left.same_raw(right);
     }
 
-    /// Whether both cut raw text in the same way, or neither does.
+    /// Whether both tokenize raw text in the same way, or neither is for raw text.
     bool same_raw(const language& other) const
     {
         return raw == other.raw || (raw && other.raw && raw->to_text() == other.raw->to_text());

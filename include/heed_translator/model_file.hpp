@@ -17,19 +17,19 @@
 #include <heed_translator/system.hpp>
 #include <heed_translator/systems.hpp>
 
-/// A trained translator in one safetensors file: weights, both languages (vocabularies, byte-pair codes, what raw text
-/// needs) and the options it was trained with.
+/// A trained translator in one safetensors file: weights, both languages (vocabularies, byte-pair codes, data for raw
+/// text) and the training options.
 namespace heed::translator {
 
-/// What a file holds: options, both languages, and the model, which lives as long as this.
+/// The contents of a file: options, both languages, and the model.
 struct translator_file {
     options how;
     language source, target;
     std::unique_ptr<translator::system> system;
-    std::string weights = "F32";  // the numbers of the file's matrices: F32, BF16 or I8
+    std::string weights = "F32";  // number format of the matrices in the file: F32, BF16 or I8
 };
 
-/// A translation as it is to be written: that of a line in capitals is in capitals, too.
+/// A translation in its final casing: for a line in capitals, it is in capitals.
 inline reading read_translation(const translator_file& model, const sentence& source, const id_sentence& ids)
 {
     reading read = model.target.read(ids);
@@ -37,7 +37,7 @@ inline reading read_translation(const translator_file& model, const sentence& so
     return read;
 }
 
-/// The narrowest numbers of a model file's matrices.
+/// The narrowest number format of the matrices in a model file.
 inline std::string weights_of(const heed::io::archive& archive)
 {
     std::string narrowest = "F32";
@@ -48,7 +48,7 @@ inline std::string weights_of(const heed::io::archive& archive)
     return narrowest;
 }
 
-/// All that a model file has.
+/// The contents of a model file.
 inline heed::io::archive to_archive(const translator_file& model)
 {
     heed::io::archive archive;
@@ -63,7 +63,7 @@ inline heed::io::archive to_archive(const translator_file& model)
     return archive;
 }
 
-/// Writes it whole or not at all.
+/// Writes the whole file or nothing.
 inline void save_model(const std::filesystem::path& path, const translator_file& model)
 {
     heed::io::save(path, to_archive(model));
@@ -80,7 +80,7 @@ auto about(const std::filesystem::path& file, auto&& body)
     }
 }
 
-/// Checks the sizes that a file claims against its tensors.
+/// Checks the sizes claimed by a file against its tensors.
 inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
 {
     const system_kind& kind = kind_of(model.how);
@@ -95,7 +95,7 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
     }
 }
 
-/// The count of a file's numbers; an empty tensor counts as one number, as nn::limited_numbers counts.
+/// The number of numbers in a file; an empty tensor counts as one, as in nn::limited_numbers.
 inline std::size_t count_numbers(const heed::io::archive& archive)
 {
     std::size_t count = 0;
@@ -106,9 +106,9 @@ inline std::size_t count_numbers(const heed::io::archive& archive)
     return count;
 }
 
-/// A new system for a file, whose parameters have at most twice as many numbers as the file: what the options claim
-/// beyond check_sizes() is refused here before it is allocated, and a single tensor that is missing is still named
-/// later.
+/// A new system for a file, whose parameters may have at most twice the numbers of the file. Larger claims of the
+/// options that pass check_sizes() are rejected before allocation, and a single missing tensor is still reported by
+/// name.
 inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive, const translator_file& model)
 {
     const std::size_t numbers = count_numbers(archive);
@@ -121,22 +121,22 @@ inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive,
     }
 }
 
-/// Refuses a file if one of its numbers is not finite.
+/// Throws if a number of a file is not finite.
 inline void require_finite(const system& read)
 {
     if (const auto bad = read.not_finite())
-        throw heed::error(*bad + "; the file is damaged, or its training had diverged: use an earlier copy of it, or "
-                                 "train anew");
+        throw heed::error(*bad + "; the file is damaged, or its training diverged; use an earlier copy, or "
+                                 "train again");
 }
 
-/// The metadata's entry that says that a file is a smaller one: the numbers of its matrices, I8 or BF16.
+/// The metadata entry of a quantized file: the number format of its matrices, I8 or BF16.
 inline constexpr const char* smaller_entry = "weights";
 
-/// A smaller file of a model: its weights in "int8" or "bf16". What is the same for source and target is stored once.
+/// A quantized file of a model: its weights in "int8" or "bf16". Tensors shared by source and target are stored once.
 inline heed::io::archive to_smaller(const translator_file& model, const std::string& numbers)
 {
     if (model.weights != "F32" && (numbers != "int8" || model.weights == "I8"))
-        throw heed::error("its weights are " + model.weights + " already; give the model that `translate train` wrote");
+        throw heed::error("its weights are " + model.weights + " already; use the model written by `translate train`");
     heed::io::archive whole = to_archive(model);
     for (const std::string what : {"vocabulary.", "raw.", "bpe."}) {
         const auto source = whole.metadata.find(what + "source"), target = whole.metadata.find(what + "target");
@@ -147,15 +147,15 @@ inline heed::io::archive to_smaller(const translator_file& model, const std::str
     return numbers == "int8" ? heed::io::in_int8(whole) : heed::io::in_bfloat16(whole);
 }
 
-/// The entry of one side, "source" or "target".
+/// The entry of a side, "source" or "target".
 inline const std::string& entry_of_side(const metadata& from, const std::string& what, const std::string& side)
 {
     const bool stored_once = from.contains(smaller_entry) && !from.contains(what + side);
     return entry(from, what + (stored_once ? "source" : side));
 }
 
-/// The inverse of to_archive(). Throws heed::error for anything but what `translate train` writes, before it allocates
-/// what a damaged file claims.
+/// The inverse of to_archive(). Throws heed::error for archives that `translate train` does not write, before
+/// allocating any sizes claimed by a damaged file.
 inline translator_file from_archive(const heed::io::archive& stored)
 {
     const bool int8 = heed::io::has_int8(stored);
@@ -184,7 +184,7 @@ inline translator_file from_archive(const heed::io::archive& stored)
     return model;
 }
 
-/// Reads a model file. Throws heed::error, which names the file.
+/// Reads a model file. Throws heed::error, naming the file.
 inline translator_file load_model(const std::filesystem::path& path)
 {
     const heed::io::archive archive = heed::io::load(path);

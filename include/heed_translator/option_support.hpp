@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-/// Which option belongs to which system. A system here is anything with a `name` and its `uses`.
+/// Maps options to systems. A system here is any type with a `name` and its `uses`.
 namespace heed::translator {
 
-/// An option that a system has a use for.
+/// An option that a system supports.
 struct option_support {
     std::string option;                // such as "attention"
-    std::vector<std::string> choices;  // the values that go with this system; empty: any
+    std::vector<std::string> choices;  // the values supported by this system; empty: any
     std::string preset;                // its default in this system; empty: that of `options`
 };
 
-/// What a system does with this option; null: nothing.
+/// The support of a system for this option; null: none.
 const option_support* support_of(const std::string& option, const auto& system)
 {
     const auto found = std::find_if(system.option_support_list.begin(), system.option_support_list.end(),
@@ -36,7 +36,7 @@ inline std::string joined(const std::vector<std::string>& names, const std::stri
     return text;
 }
 
-/// The values of an option that some system takes, each once.
+/// The values of an option that any system supports, without duplicates.
 std::vector<std::string> choices_of(const std::string& option, const auto& all)
 {
     std::vector<std::string> names;
@@ -50,7 +50,7 @@ std::vector<std::string> choices_of(const std::string& option, const auto& all)
     return names;
 }
 
-/// The options that only concern systems which have a use for them.
+/// The options that apply only to systems that support them.
 std::vector<std::string> options_of_systems(const auto& all)
 {
     std::vector<std::string> names;
@@ -62,7 +62,7 @@ std::vector<std::string> options_of_systems(const auto& all)
     return names;
 }
 
-/// Says what is wrong with giving this option to this system; nothing if it has a use for it.
+/// The error message for giving this option to this system; empty if the system supports it.
 std::optional<std::string> misplaced(const std::string& option, const auto& chosen, const auto& all)
 {
     if (support_of(option, chosen) != nullptr) return std::nullopt;
@@ -70,12 +70,12 @@ std::optional<std::string> misplaced(const std::string& option, const auto& chos
     for (const auto& kind : all) {
         if (support_of(option, kind) != nullptr) others.push_back(kind.name);
     }
-    return "--" + option + ": --system " + chosen.name + " has no use for it; leave it out, or give --system " +
+    return "--" + option + ": --system " + chosen.name + " does not support it; omit it, or use --system " +
            joined(others);
 }
 
-/// Says what is wrong with the value of an option of which this system takes only some values; nothing if all is well.
-/// `how`: the options.
+/// The error message for an unsupported value of an option of this system; empty if all values are supported. `how`:
+/// the options.
 std::optional<std::string> unsuitable(const auto& how, const auto& chosen)
 {
     std::optional<std::string> problem;
@@ -83,7 +83,7 @@ std::optional<std::string> unsuitable(const auto& how, const auto& chosen)
         const option_support* const its = support_of(name, chosen);
         if (problem || its == nullptr || its->choices.empty()) return;
         if (std::find(its->choices.begin(), its->choices.end(), value) == its->choices.end())
-            problem = "--" + name + " " + value + ": --system " + chosen.name + " takes " + joined(its->choices);
+            problem = "--" + name + " " + value + ": --system " + chosen.name + " supports " + joined(its->choices);
     });
     return problem;
 }

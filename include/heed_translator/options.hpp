@@ -16,14 +16,14 @@
 
 namespace heed::translator {
 
-/// A file's metadata: names and values.
+/// The metadata of a file: names and values.
 using metadata = std::map<std::string, std::string>;
 
-/// The value of this name. Throws heed::error if there is none.
+/// The value of this name. Throws heed::error if it is missing.
 inline const std::string& entry(const metadata& from, const std::string& name)
 {
     const auto found = from.find(name);
-    if (found == from.end()) throw heed::error("not what `translate train` writes: its metadata have no " + name);
+    if (found == from.end()) throw heed::error("not a model of `translate train`: its metadata have no " + name);
     return found->second;
 }
 
@@ -35,7 +35,7 @@ inline constexpr const char* first_format_name = "heed.translate/1";
 inline std::string text_of(const std::string& value) { return value; }
 inline std::string text_of(bool value) { return value ? "1" : "0"; }
 inline std::string text_of(std::uint64_t value) { return std::to_string(value); }
-/// The shortest that reads back equal: 0.0001 and 100000, but 1e-05 and 1e+16.
+/// The shortest text that parses to an equal value: 0.0001 and 100000, but 1e-05 and 1e+16.
 inline std::string text_of(double value)
 {
     char text[32];
@@ -48,7 +48,7 @@ inline std::string text_of(double value)
     return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::fixed).ptr};
 }
 
-/// The inverse of text_of; numbers must be finite and not negative. Throws heed::error for anything else.
+/// The inverse of text_of; numbers must be finite and not negative. Throws heed::error for other texts.
 inline void read_entry(const metadata& from, const std::string& name, std::string& to) { to = entry(from, name); }
 template <class Number>
 void read_entry(const metadata& from, const std::string& name, Number& to)
@@ -58,7 +58,7 @@ void read_entry(const metadata& from, const std::string& name, Number& to)
     const auto [stop, failure] = std::from_chars(text.data(), end, to);
     bool good = failure == std::errc{} && stop == end;
     if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(to) && to >= 0;
-    if (!good) throw heed::error(name + " is \"" + text + "\" in its metadata, which is not such a number");
+    if (!good) throw heed::error(name + " is \"" + text + "\" in its metadata, which is not a valid number");
 }
 inline void read_entry(const metadata& from, const std::string& name, bool& to)
 {
@@ -68,7 +68,7 @@ inline void read_entry(const metadata& from, const std::string& name, bool& to)
     to = number == 1;
 }
 
-/// --adam-betas B1:B2. Nothing for anything but two shares.
+/// Parses --adam-betas B1:B2. Empty unless both are in [0, 1).
 inline std::optional<std::pair<double, double>> parse_betas(const std::string& text)
 {
     std::pair<double, double> betas;
@@ -82,21 +82,20 @@ inline std::optional<std::pair<double, double>> parse_betas(const std::string& t
     return betas;
 }
 
-/// How a file states --reverse-source. "1" is what files had whose models read the sentence with its words reversed:
-/// their positions count from its end. A program that wrote these refuses "2".
+/// The encoding of --reverse-source in a file. "1" marks models that read the sentence with its words reversed, so that
+/// positions count from its end. A program that wrote these rejects "2".
 struct stored_direction {
     static constexpr const char* name = "options.reverse-source";
     static constexpr const char *forward = "0", *reversed_text = "1", *backward = "2";
 
     /// Whether the encoder reads from the last word to the first. Throws heed::error for a model of reversed text,
-    /// which no encoder here reproduces, and for anything else.
+    /// which no encoder reproduces, and for unknown values.
     static bool read(const metadata& from)
     {
         const std::string& text = entry(from, name);
         if (text == reversed_text)
-            throw heed::error(
-                "trained with --reverse-source by an earlier heed, which reversed the words themselves, so that "
-                "attention, which counts positions, counted them from the sentence's end; train it anew");
+            throw heed::error("trained with --reverse-source by an earlier heed, which reversed the words, so that "
+                              "attention counted positions from the end of the sentence; train again");
         if (text != forward && text != backward)
             throw heed::error(std::string(name) + " is \"" + text + "\" in its metadata, but must be " + forward +
                               " or " + backward);
@@ -104,15 +103,15 @@ struct stored_direction {
     }
 };
 
-/// What --help says of an option, and the values that it takes.
+/// The help text of an option, and its values.
 struct option_help {
     const char* group;
     const char* help;
-    std::size_t least = 0;                  // of a number
-    std::vector<const char*> choices = {};  // of a text
+    std::size_t least = 0;                  // minimum of a number
+    std::vector<const char*> choices = {};  // values of a text
 };
 
-/// All options that determine what a run learns. A model file stores them.
+/// All options that affect the trained model. A model file stores them.
 struct options {
     std::string system = "rnnsearch", attention = "additive", cell = "gru";
     std::size_t embedding = 256, hidden = 256, alignment = 256;
@@ -123,22 +122,22 @@ struct options {
     std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
     std::uint64_t seed = 1;
     double dropout = 0.2, learning_rate = 1e-3, clip = 1, label_smoothing = 0;
-    std::size_t bpe = 0;           // merges; 0: none are learned (but some may be given)
-    std::size_t max_length = 0;    // of a training sentence; 0: any
+    std::size_t bpe = 0;           // merges; 0: none are learned (but codes may be given)
+    std::size_t max_length = 0;    // tokens of a training sentence; 0: any
     std::size_t batch_tokens = 0;  // instead of `batch` sentences; 0: unused
     bool bpe_separate = false, reverse_source = false;
     std::string candidates = "all";  // or "K:N": the words in the softmax of training
-    bool phrases = false;            // their words are among the candidates
+    bool phrases = false;            // words of phrases are among the candidates
     std::string optimizer = "adam", adam_betas = "0.9:0.999";
-    std::size_t warm_up = 0, halve_from = 0;  // 0: not so
-    std::size_t max_updates = 0;              // 0: any number
+    std::size_t warm_up = 0, halve_from = 0;  // 0: never
+    std::size_t max_updates = 0;              // 0: no limit
     std::size_t accumulate = 1, average = 0;  // 0: no mean
-    bool raw = false;                         // text is raw: what is below is for that
-    std::size_t subword_vocab = 4000;         // of words, for each language
+    bool raw = false;                         // raw text; the following options apply to it
+    std::size_t subword_vocab = 4000;         // number per language
     std::string subword_model = "bpe", casing = "truecase";
 
-    /// member(name, value) for each, in a fixed order; an option that a command line declares from its
-    /// description has that as a third argument.
+    /// member(name, value) for each option, in a fixed order; an option declared on the command line passes its
+    /// description as a third argument.
     static void each(auto& self, auto&& member)
     {
         member("attention", self.attention);
@@ -158,7 +157,7 @@ struct options {
         member("candidates", self.candidates);
         each_if_changed(self, member);
     }
-    /// Options that the first format lacks.
+    /// Options missing in the first format.
     static void each_later(auto& self, auto&& member)
     {
         member("bpe", self.bpe);
@@ -167,34 +166,34 @@ struct options {
         member("reverse-source", self.reverse_source);
         member("batch-tokens", self.batch_tokens);
     }
-    /// Options that a file states only if they differ from the defaults above, since older files lack them; these
-    /// defaults must never change. A new option goes here; one that only some systems use also goes to their rows in
-    /// src/translator/systems.cpp.
+    /// Options that a file stores only if they differ from the defaults above, since older files do not have them;
+    /// these defaults must never change. Add new options here; if only some systems support an option, also add it to
+    /// their rows in src/translator/systems.cpp.
     static void each_if_changed(auto& self, auto&& member)
     {
         member("system", self.system);
         member("cell", self.cell, option_help{"Model", "gru or lstm", 0, {"gru", "lstm"}});
         member("context", self.context,
-               option_help{"Model", "embeddings depend on their sentence (+C, Choi et al. 2018)"});
+               option_help{"Model", "contextualize embeddings by their sentence (+C, Choi et al. 2018)"});
         member("input-feeding", self.input_feeding,
-               option_help{"Model", "what was read out is fed to the next step (Luong et al. 2015)"});
+               option_help{"Model", "feed the attentional vector to the next step (Luong et al. 2015)"});
         member("coverage", self.coverage, option_help{"Model", "size of coverage embeddings", 1});
-        member("window", self.window, option_help{"Model", "reach of local attention, to each side", 1});
-        member("last", self.last, option_help{"Model", "steps that recent-temporal attention remembers", 1});
-        member("layers", self.layers, option_help{"Model", "layers of the encoder, and of the decoder", 1});
-        member("width", self.width, option_help{"Model", "tokens that a convolution reads", 1});
-        member("heads", self.heads, option_help{"Model", "heads of each attention; must divide --embedding", 1});
+        member("window", self.window, option_help{"Model", "half-width of local attention", 1});
+        member("last", self.last, option_help{"Model", "number of past steps used by recent-temporal attention", 1});
+        member("layers", self.layers, option_help{"Model", "layers of the encoder and of the decoder", 1});
+        member("width", self.width, option_help{"Model", "kernel width of convolutions, in tokens", 1});
+        member("heads", self.heads, option_help{"Model", "heads per attention; must divide --embedding", 1});
         member("norm", self.norm,
                option_help{"Model",
                            "pre: layer normalization before each sublayer, which trains\n"
-                           "without --warm-up; post: after the sum, as Vaswani et al. 2017",
+                           "without --warm-up; post: after the sum, as in Vaswani et al. 2017",
                            0,
                            {"pre", "post"}});
         member("positions", self.positions,
                option_help{"Model", "sinusoidal, or learned for up to --longest tokens", 0, {"sinusoidal", "learned"}});
         member("longest", self.longest,
                option_help{"Model",
-                           "tokens of the longest sentence, for learned positions and\n"
+                           "maximum sentence length, for learned positions and\n"
                            "location attention",
                            1});
         member("activation", self.activation, option_help{"Model", "relu or gelu", 0, {"relu", "gelu"}});
@@ -208,45 +207,45 @@ struct options {
                option_help{"Optimizer", "adam, sgd or adadelta (Zeiler 2012)", 0, {"adam", "sgd", "adadelta"}});
         member("adam-betas", self.adam_betas);
         member("warm-up", self.warm_up,
-               option_help{"Optimizer", "let the rate rise for N updates, from 1e-7 to --learning-rate,\n"
-                                        "then fall with the square root of the update (Vaswani et al. 2017)"});
+               option_help{"Optimizer", "increase the rate for N updates, from 1e-7 to --learning-rate,\n"
+                                        "then decrease it as 1 / sqrt(update) (Vaswani et al. 2017)"});
         member("halve-from", self.halve_from,
-               option_help{"Optimizer", "halve it after each epoch from the Nth on (Luong et al. 2015);\n"
-                                        "0: not so"});
+               option_help{"Optimizer", "halve the rate after each epoch from the Nth on (Luong et al.\n"
+                                        "2015); 0: never"});
         member("max-updates", self.max_updates,
-               option_help{"Training", "end after N updates, even within an epoch; 0: no limit"});
+               option_help{"Training", "stop after N updates, even within an epoch; 0: no limit"});
         member("phrases", self.phrases,
-               option_help{"Training", "candidates are also the N best words of each phrase of up to four\n"
-                                       "source tokens, learned from the text; for --candidates"});
+               option_help{"Training", "also use the N best words of each phrase of up to four\n"
+                                       "source tokens as candidates, learned from the text"});
         member("accumulate", self.accumulate,
-               option_help{"Optimizer", "batches whose gradients are summed for one update", 1});
+               option_help{"Optimizer", "number of batches whose gradients are summed for an update", 1});
         member("average", self.average,
-               option_help{"Optimizer", "validate the mean of the parameters at the last N ends of epochs,\n"
-                                        "and keep the best such mean as MODEL; training goes on from the\n"
-                                        "parameters themselves. 0: no mean"});
+               option_help{"Optimizer", "validate the mean of the parameters after the last N epochs,\n"
+                                        "and store the best mean as MODEL; training continues from the\n"
+                                        "unaveraged parameters; 0: no mean"});
         member("raw", self.raw,
-               option_help{"Raw text", "text is as people write it: it is cut into words, symbols and\n"
-                                       "pieces of words, and translations are written as text again"});
+               option_help{"Raw text", "read ordinary text: split it into words, symbols and\n"
+                                       "subwords, and write detokenized translations"});
         member("subword-vocab", self.subword_vocab,
-               option_help{"Raw text", "pieces of words to learn for each language, at most", 1});
+               option_help{"Raw text", "maximum number of subwords per language", 1});
         member("subword-model", self.subword_model,
-               option_help{"Raw text", "how SentencePiece learns them: bpe or unigram", 0, {"bpe", "unigram"}});
+               option_help{"Raw text", "SentencePiece model: bpe or unigram", 0, {"bpe", "unigram"}});
         member("casing", self.casing,
                option_help{"Raw text",
-                           "truecase: give a sentence's first word its usual case, and read\n"
-                           "sentences in capitals in their usual case; as-is: neither",
+                           "truecase: restore the usual case of first words and of\n"
+                           "sentences in capitals; as-is: keep all casing",
                            0,
                            {"truecase", "as-is"}});
     }
 
-    /// member(name, text of the value) for each.
+    /// member(name, text of the value) for each option.
     void each_text(auto&& member) const
     {
         each(*this,
              [&](const char* name, const auto& value, const auto&...) { member(std::string(name), text_of(value)); });
     }
 
-    /// Sets an option from its text. Throws heed::error if it is not such a value.
+    /// Sets an option from its text. Throws heed::error for invalid values.
     void set(const std::string& option, const std::string& text)
     {
         each(*this, [&](const char* name, auto& value, const auto&...) {
@@ -254,7 +253,7 @@ struct options {
         });
     }
 
-    /// Adds "options.<name>" for each, in the newest format.
+    /// Adds "options.<name>" for each option, in the newest format.
     void write(metadata& to) const
     {
         const auto put = [&](const char* name, const auto& value, const auto&...) {
@@ -272,7 +271,7 @@ struct options {
         to[stored_direction::name] = reverse_source ? stored_direction::backward : stored_direction::forward;
     }
 
-    /// Options of a file that heed before 0.3 wrote, under their names of today.
+    /// Options of a file written by heed before 0.3, under their current names.
     static metadata renamed(metadata from)
     {
         const auto name = [&](const char* before, const char* now) {
@@ -295,7 +294,7 @@ struct options {
         return from;
     }
 
-    /// The inverse, of any format. Throws heed::error for a value that is none.
+    /// The inverse, for any format. Throws heed::error for invalid values.
     static options read(const metadata& from)
     {
         options result;
@@ -308,7 +307,7 @@ struct options {
                 all["options." + std::string(name)] = text_of(value);
             });
         }
-        add("candidates", result.candidates);  // the second format at first had none
+        add("candidates", result.candidates);  // missing in early files of the second format
         each_if_changed(result, add);
         if (all.contains(stored_direction::name)) all[stored_direction::name] = text_of(stored_direction::read(all));
         each(result, [&](const char* name, auto& value, const auto&...) {

@@ -11,14 +11,15 @@
 
 #include <heed_translator/options.hpp>
 
-/// Raw text, where SentencePiece and ICU are there: heed::raw_text links them and defines HEED_RAW_TEXT.
+/// Raw text, if SentencePiece and ICU are available: heed::raw_text links them and defines HEED_RAW_TEXT.
 namespace heed::translator {
 
-/// How lines of one language become tokens, learned as the options say. Throws heed::error without the two libraries.
+/// The tokenization of lines of one language, learned according to the options. Throws heed::error without the two
+/// libraries.
 std::shared_ptr<const heed::text::tokenizer> learn_tokenizer(const std::vector<heed::text::sentence>& lines,
                                                              const options& how);
 
-/// What a model file says of it. Throws heed::error without the two libraries.
+/// The tokenization stored in a model file. Throws heed::error without the two libraries.
 std::shared_ptr<const heed::text::tokenizer> read_tokenizer(const std::string& text);
 
 }  // namespace heed::translator

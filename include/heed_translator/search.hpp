@@ -21,11 +21,11 @@
 /// Searches for translations of many sentences, with one model or several.
 namespace heed::translator {
 
-/// One model, or several that decide together: an ensemble.
+/// One model, or an ensemble of several.
 class models {
 public:
     models(const system& one) : members_{&one} {}
-    /// It refers to the files' models, which must outlive it.
+    /// Refers to the models of these files, which must outlive it.
     explicit models(const std::vector<translator_file>& several)
     {
         for (const translator_file& each : several) members_.push_back(each.system.get());
@@ -38,7 +38,7 @@ public:
     /// Starts decoding these sentences.
     std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const;
 
-    /// Forced decoding: led through these translations.
+    /// Forced decoding of these translations.
     std::vector<heed::seq2seq::forced_decoding<float>> force(const heed::seq2seq::source_batch& sentences,
                                                              const std::vector<const id_sentence*>& targets,
                                                              bool with_weights) const;
@@ -47,10 +47,10 @@ private:
     std::vector<const system*> members_;
 };
 
-/// The models of an ensemble: they must read and write the same tokens.
+/// The models of an ensemble; they must have the same tokens.
 std::vector<translator_file> load_models(const std::vector<std::filesystem::path>& paths);
 
-/// Whether the model has attention; of several, whether one has.
+/// Whether the model, or a model of the ensemble, has attention.
 inline bool has_attention(const translator_file& model) { return model.system->has_attention(); }
 
 inline bool has_attention(const std::vector<translator_file>& models)
@@ -58,12 +58,12 @@ inline bool has_attention(const std::vector<translator_file>& models)
     return std::any_of(models.begin(), models.end(), [](const auto& each) { return has_attention(each); });
 }
 
-/// Which batches of a search are this process's, one of `of` that share the work: the batches index, index + of, … The
-/// other sentences get no translation.
+/// The batches of a search that this process does, if `of` processes share the work: the batches index, index + of, …
+/// The other sentences get no translation.
 struct part_of_search {
     std::size_t index = 0, of = 1;
 
-    /// Whether this is its batch of all.
+    /// Whether this batch is assigned to this process.
     bool has(std::size_t number) const { return number % of == index; }
 };
 
@@ -72,11 +72,11 @@ struct search_options {
     std::size_t beam = 12, block_ngrams = 0, min_length = 0, max_length = 0, best = 1;
     double length_penalty = 0.6, coverage_penalty = 0;
     part_of_search part{};
-    /// Called for each sentence, by its number, before each step of its search. Where it returns false, the sentence
-    /// gets no translation. Empty: all are wanted.
+    /// Called for each sentence, by its number, before each step of its search. If it returns false, the sentence gets
+    /// no translation. Empty: all are wanted.
     std::function<bool(std::size_t sentence)> wanted = {};
 
-    /// A beam of one.
+    /// A beam of 1.
     static search_options greedy()
     {
         search_options result;
@@ -84,30 +84,30 @@ struct search_options {
         return result;
     }
 
-    /// Throws heed::error if the options contradict each other, or ask for attention of models that have none.
+    /// Throws heed::error if the options contradict each other, or require attention that the models do not have.
     void check(bool model_looks) const
     {
         const auto number = [](std::size_t count) { return std::to_string(count); };
-        if (beam == 0 || best == 0) throw heed::error("search: beam and best count from 1");
+        if (beam == 0 || best == 0) throw heed::error("search: beam and best must be at least 1");
         if (best > beam)
             throw heed::error("search: the " + number(best) + " best of a beam of " + number(beam) +
                               "; the beam must be " + number(best) + " or more");
         if (max_length > 0 && min_length > max_length)
-            throw heed::error("search: a least length of " + number(min_length) + " is more than the most, " +
+            throw heed::error("search: the minimum length " + number(min_length) + " is greater than the maximum, " +
                               number(max_length));
         if (!(length_penalty >= 0) || !(coverage_penalty >= 0))
             throw heed::error("search: a penalty must be 0 or more");
         if (coverage_penalty > 0 && !model_looks)
-            throw heed::error("search: a coverage penalty needs attention, and the model has none");
+            throw heed::error("search: a coverage penalty requires attention, but the model has none");
     }
 
-    /// The maximum length, as heed's searches take it.
+    /// The maximum length as used by the searches.
     heed::seq2seq::length_limit at_most() const
     {
         return max_length > 0 ? heed::seq2seq::length_limit{0, max_length} : heed::seq2seq::length_limit{};
     }
 
-    /// All of them, as heed's beam search takes them.
+    /// All options as used by the beam search.
     heed::seq2seq::beam_options beam_options(bool with_weights) const
     {
         heed::seq2seq::beam_options how;
@@ -123,7 +123,7 @@ struct search_options {
     }
 };
 
-/// Batches of sentences of similar length, in a fixed order: little padding, and always the same.
+/// Batches of sentences of similar length, in a deterministic order, with little padding.
 inline std::vector<std::vector<std::size_t>> batches_by_length(const std::vector<id_sentence>& sentences,
                                                                std::size_t size)
 {
@@ -139,7 +139,7 @@ inline std::vector<std::vector<std::size_t>> batches_by_length(const std::vector
     return batches;
 }
 
-/// Those sentences, in that order.
+/// The sentences of a batch, in that order.
 inline std::vector<const id_sentence*> chosen(const std::vector<id_sentence>& from,
                                               const std::vector<std::size_t>& which)
 {
@@ -148,14 +148,14 @@ inline std::vector<const id_sentence*> chosen(const std::vector<id_sentence>& fr
     return some;
 }
 
-/// A model's translations of a sentence, best first.
+/// The translations of a sentence, best first.
 using translations = std::vector<heed::seq2seq::translation<float>>;
 
-/// Called before a search's first batch with 0, and after each batch with the number of its sentences. Where it returns
-/// false, the search ends.
+/// Called before the first batch of a search with 0, and after each batch with the number of its sentences. If it
+/// returns false, the search ends.
 using watch_search = std::function<bool(std::size_t sentences)>;
 
-/// The translations of all sentences, in their order. Where `watch` has ended the search, some are missing.
+/// The translations of all sentences, in order. If `watch` ended the search, some are missing.
 std::vector<translations> search_all(const models& with, const std::vector<id_sentence>& sources,
                                      std::size_t batch_size, const search_options& how, bool with_weights,
                                      const heed::seq2seq::candidate_lists* only = nullptr,

@@ -31,36 +31,35 @@ class decoding;
 
 namespace heed::translator {
 
-/// Sentence pairs to learn from.
+/// Sentence pairs for training.
 using batch = heed::seq2seq::training_batch<float>;
 
-/// Describes the first number that is not finite: "decoder.b"[3] is NaN. Nothing if all are finite.
+/// Describes the first number that is not finite: "decoder.b"[3] is NaN. Empty if all are finite.
 std::optional<std::string> not_finite(const std::string& name, std::span<const float> numbers);
 
-/// What one of several processes has of a batch that they learn from together: some of its sentences, with the steps of
-/// its longest ones, so that all of them draw the same random numbers.
+/// The part of a batch that one of several processes computes: some of its sentences, with the number of steps of its
+/// longest sentences, so that all processes draw the same random numbers.
 struct part_of_lesson {
     heed::nn::part_of_batch sentences;
     std::size_t target_words = 0;  ///< of the whole batch
-    bool learns = true;            ///< false: there were fewer sentences than processes, and this one adds nothing
+    bool learns = true;  ///< false: there were fewer sentences than processes, and this process contributes zero
 };
 
-/// A batch to learn from. `only`: the softmax runs over these words, which include the references'; if not given, over
-/// all.
+/// A training batch. `only`: the words of the softmax, which include those of the references; if not given, all words.
 struct training_step_input {
     batch examples;
     std::optional<std::vector<std::uint32_t>> only;
-    std::optional<part_of_lesson> part{};  ///< if `examples` are only some of the sentences
+    std::optional<part_of_lesson> part{};  ///< if `examples` are only part of the sentences
 };
 
-/// This process's part of a batch, one of `of`: the sentences are dealt out as cards are, forth and back, so that the
-/// parts of a batch that is sorted by length cost about the same. A process that gets none has the first sentence, and
-/// does not learn from it.
+/// This process's part of a batch, one of `of` parts: sentences are distributed in snake order, so that the parts of a
+/// batch sorted by length have about the same cost. A process without sentences gets the first sentence and does not
+/// learn from it.
 training_step_input part_of(const training_step_input& whole, std::size_t process, std::size_t of);
 
-/// heed's models are types, put together at compile time. A program that chooses by a command-line option needs one
-/// type for all of them: this one. What is virtual here is called once per batch; what all models share is compiled
-/// once, in system.cpp. system_of.hpp makes a system of a model.
+/// A type-erased model: heed's models are types assembled at compile time, but a program that chooses by a command-line
+/// option requires a single type. The virtual functions are called once per batch; code shared by all models is
+/// compiled once, in system.cpp. system_of.hpp makes a system of a model.
 class system {
 public:
     using numbers = std::vector<heed::named_numbers<float>>;
@@ -76,15 +75,15 @@ public:
     /// The other processes that train the same system, each with a part of every batch.
     struct gradient_exchange {
         virtual ~gradient_exchange() = default;
-        /// Before the backward pass, in a step of one batch: what the tape then calls final (tape::when_final) is the
-        /// step's gradient. In a step of several batches it is not called.
+        /// Called before the backward pass, in a step of one batch: the gradients that the tape then reports as final
+        /// (tape::when_final) are those of the step. Not called in a step of several batches.
         virtual void before_backward(heed::ad::tape<float>&, const variables&) {}
-        /// After the backward pass: the gradients on the tape become those of all processes together. Returns the sum
-        /// of the losses.
+        /// Called after the backward pass: the gradients on the tape become the sums over all processes. Returns the
+        /// sum of the losses.
         virtual double sum(heed::ad::tape<float>& on, const variables& lifted, double loss) = 0;
     };
 
-    /// One update, by the gradient of all these batches together, and by those of the other processes.
+    /// One update with the gradient of all these batches, summed over all processes.
     step_stats train(std::span<training_step_input> together, const options& how, heed::random_source& random,
                      double rate, gradient_exchange* others = nullptr);
 
@@ -92,54 +91,54 @@ public:
     virtual double loss(const batch& examples) const = 0;
 
     /// Starts decoding these sentences, for a search. The system must not move or change meanwhile; several threads may
-    /// decode at once.
+    /// decode concurrently.
     virtual std::unique_ptr<heed::seq2seq::decoding<float>>
     decode(const heed::seq2seq::source_batch& sentences) const = 0;
 
     /// Whether it has attention weights.
     virtual bool has_attention() const = 0;
 
-    /// The weights while it is led through a translation, if it has a weight per dimension: [words + 1][source words +
-    /// 1, dimensions], end words included. Otherwise empty.
+    /// The weights of forced decoding, if the model has a weight per dimension: [words + 1][source words + 1,
+    /// dimensions], end words included. Otherwise empty.
     virtual std::vector<std::vector<float>> weights_by_dimension(const heed::seq2seq::id_sentence& source,
                                                                  const heed::seq2seq::id_sentence& target) const = 0;
 
-    /// All parameters, in a fixed order. The first is for changing them.
+    /// All parameters, in a fixed order. The first overload allows changes.
     virtual numbers parameters() = 0;
     virtual constant_numbers parameters() const = 0;
-    /// The count of their numbers.
+    /// The number of their numbers.
     std::size_t parameter_count() const;
-    /// The numbers of all parameters, to be set again later.
+    /// A copy of all parameters, for restoring them later.
     std::vector<float> copy() const;
     /// The inverse of copy().
     void set(const std::vector<float>& copied);
-    /// The first number that is not finite, in a parameter or in the optimizer's state, as described by not_finite().
+    /// The first number that is not finite, in a parameter or in the optimizer state, as described by not_finite().
     std::optional<std::string> not_finite() const;
-    /// Steps of training so far.
+    /// Training steps so far.
     std::size_t updates() const;
 
-    /// Whether searches compute products with weights in 8 bits where the processor is fast at it; before the first
+    /// Sets whether searches use 8-bit weights on processors where these products are fast; call before the first
     /// search.
     void prefer_int8(bool yes) { prefers_int8_ = yes; }
-    /// Whether that was said.
+    /// The current setting.
     bool prefers_int8() const { return prefers_int8_; }
 
     /// Adds the parameters to a file.
     virtual void put(heed::io::archive& to) const = 0;
-    /// The inverse. Throws heed::error if one is missing or has another shape.
+    /// The inverse. Throws heed::error if a parameter is missing or has another shape.
     virtual void take(const heed::io::archive& from) = 0;
-    /// Adds the optimizer's state to a file.
+    /// Adds the optimizer state to a file.
     void put_optimizer(heed::io::archive& to) const;
-    /// The inverse. Throws heed::error if it is not there.
+    /// The inverse. Throws heed::error if it is missing.
     void take_optimizer(const heed::io::archive& from);
 
 protected:
-    /// The optimizer is that of these options.
+    /// Sets the optimizer of these options.
     explicit system(const options& how);
 
-    /// Lifts the model onto a tape, records the loss of a batch there, and computes the gradients, but not those of a
-    /// part that it does not learn from. Returns the loss, the mean by the batch's weights, and adds the model's
-    /// variables to `lifted`, in the order of parameters(). `others` are told before the backward pass.
+    /// Lifts the model onto a tape, records the loss of a batch, and computes the gradients, unless this process does
+    /// not learn from its part. Returns the loss, the mean with the weights of the batch, and adds the variables of the
+    /// model to `lifted`, in the order of parameters(). `others` are notified before the backward pass.
     virtual float record(heed::ad::tape<float>& on, const training_step_input& one, const options& how,
                          const heed::nn::dropout& drop, variables& lifted, gradient_exchange* others) = 0;
 

@@ -13,14 +13,14 @@
 
 #include <heed_translator/language.hpp>
 
-/// Attention weights between words, for models whose tokens may be pieces of words.
+/// Attention weights between words, for models whose tokens may be subwords.
 namespace heed::translator {
 
-/// [rows][columns · depth]: a row per output position, `depth` numbers per input position.
+/// [rows][columns · depth]: a row per output position, with `depth` numbers per input position.
 using weight_rows = std::vector<std::vector<float>>;
 
-/// Weights between words from those between tokens: the weights of a source word's pieces are added, so that each row
-/// keeps its sum; the rows of a target word's pieces are averaged.
+/// Converts weights between tokens to weights between words: weights are summed over the subwords of a source word, so
+/// that each row keeps its sum, and averaged over the subwords of a target word.
 inline weight_rows between_words(const weight_rows& between_tokens, const word_tokens& target,
                                  const word_tokens& source, std::size_t depth = 1)
 {
@@ -40,8 +40,8 @@ inline weight_rows between_words(const weight_rows& between_tokens, const word_t
     return result;
 }
 
-/// The same from a model's weights, whose columns are the source's tokens and its end word. `with_end`: include a row
-/// for the translation's end word.
+/// As above, from the weights of a model, whose columns are the source tokens and the end word. `with_end`: include a
+/// row for the end word of the translation.
 inline weight_rows between_words(const language& source_side, const sentence& source, const weight_rows& given,
                                  word_tokens target, bool with_end, std::size_t depth = 1)
 {
@@ -49,8 +49,8 @@ inline weight_rows between_words(const language& source_side, const sentence& so
     return between_words(given, target, source_side.tokens_of_words(source), depth);
 }
 
-/// Replaces the words that the model does not know by the source word with the most weight, or by its meaning if it has
-/// one. A word is unknown if one of its pieces is.
+/// Replaces unknown words by the source word with the largest weight, or by its translation if given. A word is unknown
+/// if one of its subwords is.
 inline void replace_unknown(const language& source_side, const sentence& source, const weight_rows& weights,
                             const std::unordered_map<std::string, std::string>& meanings, reading& read)
 {

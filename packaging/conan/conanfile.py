@@ -21,8 +21,8 @@ class HeedConan(ConanFile):
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
     options = {
-        "blas": ["openblas", "none"],  # none: heed's own products, at the speed that docs/results/speed.md gives
-        "with_translator": [True, False],  # heed::translator, a static library: minutes to compile
+        "blas": ["openblas", "none"],  # none: heed's products, at the speed given in docs/results/speed.md
+        "with_translator": [True, False],  # heed::translator, a static library that takes minutes to compile
     }
     default_options = {"blas": "openblas", "with_translator": False}
     no_copy_source = True
@@ -41,7 +41,7 @@ class HeedConan(ConanFile):
             self.package_type = "static-library"
 
     def requirements(self):
-        # What heed's headers include is part of its interface.
+        # The headers that heed's headers include are part of its interface.
         self.requires("xtensor/[>=0.24 <0.28]", transitive_headers=True)
         self.requires("nlohmann_json/[>=3.9 <4]", transitive_headers=True)
         if self.options.blas == "openblas":
@@ -55,7 +55,7 @@ class HeedConan(ConanFile):
         if self.settings.get_safe("compiler.cppstd"):
             check_min_cppstd(self, 20)
         if str(self.settings.get_safe("compiler")) in ("msvc", "Visual Studio"):
-            raise ConanInvalidConfiguration("heed needs g++ 12, clang++ 14 or later: its kernels are written in their vector types")
+            raise ConanInvalidConfiguration("heed requires g++ 12, clang++ 14 or later: its kernels use vector types")
 
     def generate(self):
         if not self.options.with_translator:
@@ -89,8 +89,8 @@ class HeedConan(ConanFile):
             copy(self, "*heed_translator.a", self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)
 
     def package_info(self):
-        # The CMake targets are those that heed's own package has: heed::heed, heed::io, heed::kit, heed::translator.
-        # Conan also makes one of all, which has to have a name of its own.
+        # The CMake targets are those of heed's own package: heed::heed, heed::io, heed::kit, heed::translator. Conan
+        # also creates one target for all, which requires another name.
         self.cpp_info.set_property("cmake_file_name", "heed")
         self.cpp_info.set_property("cmake_target_name", "heed::all")
         self.cpp_info.set_property("pkg_config_name", "heed-all")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a program that links heed::compiled calls: each kernel is a call of the version for this processor.
+// The functions called by a program that links heed::compiled: each calls the version of a kernel for this processor.
 
 #include <heed/compiled.hpp>
 
@@ -29,7 +29,7 @@ bool runs_avx512()
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-// The best first.
+// In order of preference.
 const target targets[] = {
     {"avx512_vnni", heed_kernels_avx512_vnni, [] { return runs_avx512() && __builtin_cpu_supports("avx512vnni"); }},
     {"avx512", heed_kernels_avx512, runs_avx512},
@@ -41,7 +41,7 @@ const target targets[] = {
     {"sse2", heed_kernels_sse2, [] { return true; }},
 };
 
-/// The best target that this processor runs, or the one that HEED_COMPILED_TARGET names.
+/// The best target that this processor supports, or the one named by HEED_COMPILED_TARGET.
 const target& choose()
 {
     const char* const wanted = std::getenv("HEED_COMPILED_TARGET");

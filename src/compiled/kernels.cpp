@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The kernels for one target. It is compiled with the target's flags, with HEED_COMPILES, and with HEED_TABLE, the name
+// The kernels for one target. Compiled with the flags of the target, with HEED_COMPILES, and with HEED_TABLE, the name
 // of the function that fills its table.
 
 #include "lists.hpp"

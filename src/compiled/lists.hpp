@@ -21,7 +21,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/tiles.hpp>
 
-/// What heed::compiled has, by namespace: X(T, id, result, name, parameters, arguments) for each.
+/// The contents of heed::compiled, by namespace: X(T, id, result, name, parameters, arguments) for each function.
 #define HEED_EVERY_KERNEL(X, T)                                                                                        \
     HEED_KERNELS_OF_ADDITIVE(X, T)                                                                                     \
     HEED_KERNELS_OF_COVERAGE(X, T)                                                                                     \
@@ -48,17 +48,17 @@
     HEED_OPERATIONS_OF_TILES(X, T)
 #define HEED_IN_OPERATIONS(X) HEED_EVERY_OPERATION(X, float) HEED_EVERY_OPERATION(X, double)
 
-/// A kernel of any type. The structs of its parameters are laid out alike for all targets.
+/// A kernel of any type. Its parameter structs have the same layout for all targets.
 using heed_kernel = void (*)();
 
-/// The place of each kernel in a target's table.
+/// The index of each kernel in the table of a target.
 #define HEED_PLACE(T, id, result, name, parameters, arguments) id##_##T,
 enum heed_place {
     HEED_IN_KERNELS(HEED_PLACE) HEED_IN_BLAS(HEED_PLACE) HEED_IN_OPERATIONS(HEED_PLACE) heed_kernel_count
 };
 #undef HEED_PLACE
 
-/// Each target's kernels, in their places.
+/// The kernels of each target, by index.
 extern "C" {
 void heed_kernels_sse2(heed_kernel* table);
 void heed_kernels_avx2(heed_kernel* table);

@@ -9,7 +9,7 @@
 #include <heed_translator/options.hpp>
 #include <heed_translator/system.hpp>
 
-/// Choi, Cho and Bengio 2018: weights per dimension, and embeddings in the context of their sentence.
+/// Choi, Cho and Bengio 2018: weights per dimension, and contextual embeddings.
 namespace heed::translator {
 
 std::unique_ptr<system> make_choi(const options& how, std::size_t source_words, std::size_t target_words);

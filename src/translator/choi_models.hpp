@@ -7,10 +7,10 @@
 
 #include "recurrent.hpp"
 
-/// Templates, so that each file of one model instantiates that model alone.
+/// Templates, so that a file with one model instantiates only that model.
 namespace heed::translator {
 
-/// Attention{} around the parts that `parts` returns.
+/// Attention{} applied to the parts returned by `parts`.
 template <class Attention, auto parts>
 struct choi_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)

@@ -14,7 +14,7 @@
 
 namespace heed::translator {
 
-/// A new model. `Maker` is an alias in <family>_models.hpp; its model is compiled in a file of its own (see
+/// A new model. `Maker` is an alias in <family>_models.hpp; its model is compiled in a separate file (see
 /// src/CMakeLists.txt).
 template <class Maker>
 std::unique_ptr<system> make(const options& how, std::size_t source_words, std::size_t target_words);
@@ -23,7 +23,7 @@ namespace detail {
 
 using make_function = std::unique_ptr<system> (*)(const options&, std::size_t, std::size_t);
 
-/// The row of a family's table for an attention. Throws heed::error if there is none.
+/// The row for an attention in the table of a family. Throws heed::error if it does not exist.
 template <class Choice, std::size_t N>
 const Choice& choice_of(const Choice (&all)[N], const std::string& attention)
 {

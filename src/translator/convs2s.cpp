@@ -17,7 +17,7 @@ std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_word
 std::vector<expected_tensor> convs2s_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden;
-    if (how.layers == 0) throw heed::error("a ConvS2S without layers");
+    if (how.layers == 0) throw heed::error("a ConvS2S must have at least one layer");
     std::vector<expected_tensor> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
     for (const char* side : {"encoder", "decoder"})
         all.push_back({std::string(side) + ".positions.table", how.longest, E});

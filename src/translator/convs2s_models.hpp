@@ -9,7 +9,7 @@
 
 namespace heed::translator {
 
-/// Gehring et al. 2017. A template, so that a file that only names it instantiates no model.
+/// Gehring et al. 2017. A template, so that naming it does not instantiate a model.
 template <class T>
 struct convs2s_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)

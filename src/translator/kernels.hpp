@@ -10,8 +10,8 @@
 #include <heed/kernels/top_k_words.hpp>
 #include <heed/ops/tiles.hpp>
 
-/// Kernels that models share are compiled once, in kernels.cpp: HEED_TRANSLATOR_KERNELS(extern) declares them,
-/// HEED_TRANSLATOR_KERNELS() compiles them. Without this the Transformer's files take half as long again.
+/// Kernels shared by models are compiled once, in kernels.cpp: HEED_TRANSLATOR_KERNELS(extern) declares them,
+/// HEED_TRANSLATOR_KERNELS() compiles them. Without this, the files of the Transformer take 50 % longer to compile.
 namespace heed {
 
 #define HEED_TRANSLATOR_TILES(extern, registers)                                                                       \
@@ -23,7 +23,7 @@ namespace heed {
         const kernels::tiles::forward_results<float>&, const kernels::tiles::head_gradients<float>&,                   \
         const ops::detail::every_so_many&, bool);
 
-#if defined(HEED_CALLS_COMPILED)  // heed::compiled has them
+#if defined(HEED_CALLS_COMPILED)  // provided by heed::compiled
 #define HEED_TRANSLATOR_KERNELS(extern)                                                                                \
     extern template void kernels::output_top_k(std::size_t, const float*, const kernels::weight_panels<float>&,        \
                                                const float*, const kernels::top_k_words<float>&);

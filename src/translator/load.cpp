@@ -15,14 +15,14 @@ namespace heed::translator {
 
 namespace detail {
 
-/// The words of line `number`, from 0. Throws heed::error if it is not text.
+/// The words of line `number`, from 0. Throws heed::error if it is not valid text.
 inline text::sentence words_of_line(const language& side, std::string_view line, const char* what, std::size_t number)
 {
     auto bad = text::find_invalid_utf8(line);
     const char* why = "is not valid UTF-8";
     if (const std::size_t nul = line.find('\0'); !bad && nul != line.npos) {
         bad = nul;
-        why = "does not belong in text";
+        why = "is not allowed in text";
     }
     if (bad) {
         constexpr std::string_view digits = "0123456789abcdef";
@@ -44,7 +44,7 @@ inline std::vector<text::sentence> words_of_lines(const language& side, const st
 
 inline void require_batch(std::size_t batch)
 {
-    if (batch == 0) throw error("translate: a batch of no lines; give 1 or more");
+    if (batch == 0) throw error("translate: a batch of 0 lines; must be at least 1");
 }
 
 inline translated read_translation(const translator_file& file, const text::sentence& source,
@@ -110,7 +110,7 @@ std::vector<translated_line> trained_translator::translate_words(const std::vect
     search.check(attention);
     detail::require_batch(how.batch);
     if (how.replace_unknown && !attention)
-        throw error("translate: nothing shows which source word replaces an unknown one: the model has no attention");
+        throw error("translate: unknown words cannot be replaced: the model has no attention");
     const bool with_weights = how.alignments || how.piece_alignments || how.replace_unknown;
     const auto all = heed::translator::search_all(heed::translator::models(files()), file.source.encode(lines),
                                                   how.batch, search, with_weights, how.only, how.watch);
@@ -215,7 +215,7 @@ const std::vector<heed::translator::translator_file>& trained_translator::files(
 
 trained_translator load(const std::vector<std::filesystem::path>& paths)
 {
-    if (paths.empty()) throw error("load: no file; give the name of a model of `translate train`");
+    if (paths.empty()) throw error("load: no file; name a model of `translate train`");
     auto loaded = std::make_shared<trained_translator::models>();
     loaded->files = heed::translator::load_models(paths);
     return trained_translator(std::move(loaded));

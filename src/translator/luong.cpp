@@ -31,8 +31,8 @@ static const luong_choice luong_choices[] = {
 
 }  // namespace detail
 
-/// With --reverse-source the encoder reads from the last word to the first. Annotation t is that of word t either way,
-/// so attentions that know positions (location, local-m, local-p) count from the beginning of the sentence.
+/// With --reverse-source, the encoder reads from the last word to the first. Annotation t belongs to word t in either
+/// case, so position-based attentions (location, local-m, local-p) count from the beginning of the sentence.
 std::unique_ptr<system> make_luong(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const auto& chosen = detail::choice_of(detail::luong_choices, how.attention);
@@ -41,7 +41,7 @@ std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
 
 std::vector<expected_tensor> luong_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    if (how.layers == 0) throw heed::error("stacked cells without a layer");
+    if (how.layers == 0) throw heed::error("stacked cells must have at least one layer");
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     std::vector<expected_tensor> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
     const std::string last = std::to_string(how.layers - 1);

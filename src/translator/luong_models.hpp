@@ -7,15 +7,15 @@
 
 #include "recurrent.hpp"
 
-/// Templates, so that each file of one model instantiates that model alone.
+/// Templates, so that a file with one model instantiates only that model.
 namespace heed::translator {
 
 namespace detail {
 
-/// score::general, or score::dot where there is no W: chosen at run time, so that half as many models are compiled.
+/// score::general, or score::dot if W is empty: chosen at run time, which halves the number of compiled models.
 template <class Matrix>
 struct dot_or_general : heed::score::inner_product<dot_or_general<Matrix>> {
-    std::vector<Matrix> W;  // [Q,D], or none
+    std::vector<Matrix> W;  // [Q,D], or empty
 
     template <heed::tensor Query>
     auto project(const Query& query) const
@@ -43,7 +43,7 @@ struct dot_or_general_factory {
     }
 };
 
-/// The attentional vector is as large as a state.
+/// The attentional vector has the size of a state.
 inline heed::seq2seq::sizes luong_sizes(const options& how, std::size_t source_words, std::size_t target_words)
 {
     auto n = recurrent_sizes(how, source_words, target_words);
@@ -51,13 +51,13 @@ inline heed::seq2seq::sizes luong_sizes(const options& how, std::size_t source_w
     return n;
 }
 
-/// The order in which the encoder reads.
+/// The reading order of the encoder.
 inline heed::seq2seq::direction direction_of(const options& how)
 {
     return how.reverse_source ? heed::seq2seq::direction::backward : heed::seq2seq::direction::forward;
 }
 
-/// Parts and attention: functions of the options that return what the paper's translator takes.
+/// Parts and attention: functions of the options that return the arguments of the paper's translator.
 template <auto parts, auto attention>
 struct luong_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)

@@ -31,8 +31,8 @@ namespace detail {
 
 [[noreturn]] inline void no_raw_text()
 {
-    throw heed::error("raw text needs SentencePiece and ICU, and this program was built without them; install them "
-                      "(Debian: libsentencepiece-dev libicu-dev) and build again");
+    throw heed::error("raw text requires SentencePiece and ICU, but this program was built without them; install them "
+                      "(Debian: libsentencepiece-dev libicu-dev) and rebuild");
 }
 
 }  // namespace detail

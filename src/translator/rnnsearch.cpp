@@ -45,7 +45,7 @@ std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_wo
     const auto& chosen = detail::choice_of(detail::rnnsearch_choices, how.attention);
     if (how.cell != "lstm") return chosen.with_gru(how, source_words, target_words);
     if (chosen.with_lstm == nullptr)
-        throw heed::error("--cell lstm does not go together with --attention " + how.attention + ", which has gru");
+        throw heed::error("--cell lstm is incompatible with --attention " + how.attention + ", which uses gru");
     return chosen.with_lstm(how, source_words, target_words);
 }
 
@@ -63,7 +63,7 @@ std::vector<expected_tensor> rnnsearch_claims(const options& how, std::size_t so
     const bool remembers =
         is_one_of({"location-aware", "structural-biases", "fertility", "gated-coverage", "recurrent"});
     const bool reads_word = how.attention == "additive-y" || how.attention == "per-dimension";
-    std::string score = "decoder.attention.score.";  // of Bahdanau et al.; others are laid around it
+    std::string score = "decoder.attention.score.";  // the score of Bahdanau et al.; other scores wrap it
     if (reads_word || remembers) score += "base.";
     if (how.attention == "structural-biases") score += "base.base.";
     all.push_back({score + "W", H, A});

@@ -26,10 +26,10 @@
 
 #include "recurrent.hpp"
 
-/// Templates, so that each file of one model instantiates that model alone.
+/// Templates, so that a file with one model instantiates only that model.
 namespace heed::translator {
 
-/// RNNsearch around the attention that the factory Attention{} makes.
+/// RNNsearch with the attention made by the factory Attention{}.
 template <class Attention, class Cells = heed::nn::gru_factory>
 struct rnnsearch_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)
@@ -39,15 +39,15 @@ struct rnnsearch_of {
     }
 };
 
-/// Bahdanau et al.'s score with one more input: the weights of earlier steps. Each such memory is a policy around the
-/// score; nothing else of RNNsearch changes.
+/// The score of Bahdanau et al. with one more input: the weights of earlier steps. Each such score wraps the base
+/// score; the rest of RNNsearch is unchanged.
 namespace remembering {
 
 namespace nn = heed::nn;
 namespace score = heed::score;
 using heed::seq2seq::sizes;
 
-/// Score{}(init, sizes, base) makes the score around the base.
+/// Score{}(init, sizes, base) makes the score that wraps the base.
 template <class Score>
 struct attention_with {
     auto operator()(const auto& init, const sizes& n) const
@@ -106,7 +106,7 @@ struct recurrence {
 
 }  // namespace remembering
 
-/// Bahdanau et al.'s score, with another normalizer or another combiner.
+/// The score of Bahdanau et al. with another normalizer or combiner.
 namespace weighing {
 
 namespace nn = heed::nn;
@@ -121,7 +121,7 @@ struct sigmoid {
     auto operator()(const auto&, const sizes&) const
     {
         return normalize::sigmoid{-std::log(12.0)};
-    }  // 12 words are usual
+    }  // for typical sentences of 12 words
 };
 struct decayed_temporal {
     auto operator()(const auto&, const sizes&) const { return normalize::decayed_temporal{0.5, 0.5}; }

@@ -9,7 +9,7 @@
 #include <heed_translator/options.hpp>
 #include <heed_translator/system.hpp>
 
-/// Sankaran et al. 2016: temporal attention and its rivals on a conditional GRU.
+/// Sankaran et al. 2016: temporal attention and alternatives, on a conditional GRU.
 namespace heed::translator {
 
 std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_words, std::size_t target_words);

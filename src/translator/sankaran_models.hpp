@@ -7,10 +7,10 @@
 
 #include "recurrent.hpp"
 
-/// Templates, so that each file of one model instantiates that model alone.
+/// Templates, so that a file with one model instantiates only that model.
 namespace heed::translator {
 
-/// `attention`: a function of the options that returns what the paper's translator takes.
+/// `attention`: a function of the options that returns the arguments of the paper's translator.
 template <auto attention>
 struct sankaran_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)
@@ -30,7 +30,7 @@ inline auto additive(const options&) { return heed::seq2seq::attentions::additiv
 inline auto temporal(const options&) { return heed::seq2seq::attentions::temporal_factory{}; }
 inline auto coverage(const options& how) { return paper::coverage_factory{how.coverage}; }
 
-/// Bahdanau et al.'s score with another normalizer.
+/// The score of Bahdanau et al. with another normalizer.
 inline auto with(auto normalizer, auto combiner)
 {
     return heed::seq2seq::attention_factory{heed::seq2seq::attentions::additive_score_factory{}, normalizer, combiner};

@@ -35,7 +35,7 @@ std::vector<translator_file> load_models(const std::vector<std::filesystem::path
         all.push_back(load_model(path));
         const auto differ = [&](const std::string& what, const std::string& right) {
             throw heed::error(path.string() + ": " + what + " as " + paths.front().string() +
-                              "; models that translate together must have " + right);
+                              "; the models of an ensemble must have " + right);
         };
         const std::string words = "the same vocabularies and byte-pair codes";
         const translator_file &first = all.front(), &last = all.back();
@@ -44,7 +44,7 @@ std::vector<translator_file> load_models(const std::vector<std::filesystem::path
         if (!(last.target.vocabulary == first.target.vocabulary) || last.target.codes() != first.target.codes())
             differ("does not write the same words", words);
         if (!last.source.same_raw(first.source) || !last.target.same_raw(first.target))
-            differ("does not cut raw text into the same tokens", "been trained with --raw on the same text");
+            differ("does not split raw text into the same tokens", "been trained with --raw on the same text");
     }
     return all;
 }
@@ -53,10 +53,10 @@ std::vector<translations> search_all(const models& with, const std::vector<id_se
                                      std::size_t batch_size, const search_options& how, bool with_weights,
                                      const heed::seq2seq::candidate_lists* only, const watch_search& watch)
 {
-    // Options that only a beam search supports. Otherwise greedy decoding gives the result of a beam of 1 faster.
+    // Options that require beam search. Without them, greedy decoding gives the result of a beam of 1 faster.
     const bool greedy = how.beam == 1 && how.block_ngrams == 0 && how.min_length == 0;
     std::vector<translations> all(sources.size());
-    const heed::batch_invariant guard;  // no sentence's numbers depend on which others it is translated with
+    const heed::batch_invariant guard;  // the numbers of a sentence do not depend on the other sentences of its batch
     if (watch && !watch(0)) return all;
     std::size_t number = 0;
     for (const auto& which : batches_by_length(sources, batch_size)) {

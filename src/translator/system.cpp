@@ -13,7 +13,7 @@ namespace heed::translator {
 
 namespace detail {
 
-/// A list of parameters as heed's optimizers take a model.
+/// Adapts a list of parameters to the model of heed's optimizers.
 template <class List>
 struct listed {
     List all;
@@ -85,7 +85,9 @@ system::system(const options& how)
         optimizer_.emplace<heed::train::adadelta<float>>();
     } else if (how.optimizer == "adam") {
         const auto betas = parse_betas(how.adam_betas);
-        if (!betas) throw heed::error("adam-betas is \"" + how.adam_betas + "\", which is not two shares, as 0.9:0.98");
+        if (!betas)
+            throw heed::error("adam-betas is \"" + how.adam_betas +
+                              "\"; expected two numbers from 0 to below 1, such as 0.9:0.98");
         optimizer_.emplace<heed::train::adam<float>>(
             heed::kernels::adam_settings{.beta1 = betas->first, .beta2 = betas->second});
     } else {
@@ -111,7 +113,8 @@ system::step_stats system::train(std::span<training_step_input> together, const 
         const bool last = i + 1 == together.size();
         const std::optional<part_of_lesson>& part = together[i].part;
         const heed::nn::dropout drop{how.dropout, &random, part ? &part->sentences : nullptr};
-        // Of several batches the last one's gradients are not yet those of the step: sum_.give adds the others'.
+        // With several batches, the gradients of the last batch are not yet those of the step: sum_.give adds those of
+        // the others.
         gradient_exchange* const told = together.size() == 1 ? others : nullptr;
         mean += static_cast<double>(record(tape_, together[i], how, drop, lifted.all, told));
         if (!last && (!part || part->learns)) sum_.add(lifted, tape_);

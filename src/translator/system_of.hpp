@@ -16,17 +16,17 @@
 #include "choice.hpp"
 #include "kernels.hpp"
 
-/// For the file of one model alone: it compiles the model.
+/// Include this only in the file of one model: it compiles the model.
 namespace heed::translator {
 
-// The parts of a model that are compiled in files of their own: see src/CMakeLists.txt.
+// The parts of a model that are compiled in separate files: see src/CMakeLists.txt.
 
 /// system::record of a model.
 template <class Model>
 float record_step(heed::ad::tape<float>& on, const Model& of, const training_step_input& one, const options& how,
                   const heed::nn::dropout& drop, system::variables& lifted, system::gradient_exchange* others);
 
-/// A model laid out for searching.
+/// A model prepared for searching.
 template <class Model>
 using packed_of = heed::seq2seq::packed<float, Model>;
 
@@ -37,7 +37,7 @@ template <class Model>
 std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const Model& model, const packed_of<Model>* packed,
                                                              const heed::seq2seq::source_batch& sentences);
 
-/// A model of heed's as a system: anything that trains as heed::seq2seq::translator does, and decodes.
+/// Wraps a model as a system: any model with the training interface of heed::seq2seq::translator, and decoding.
 template <class Model>
 class system_of final : public system {
 public:
@@ -49,7 +49,7 @@ public:
     {
         {
             const std::lock_guard once(packing_);
-            if (!packed_) packed_ = pack_weights(model_, numbers_of_weights());  // for all batches
+            if (!packed_) packed_ = pack_weights(model_, numbers_of_weights());  // shared by all batches
         }
         return begin_search<Model>(model_, packed_.get(), sentences);
     }
@@ -118,10 +118,10 @@ private:
 
     Model model_;
     mutable std::mutex packing_;
-    mutable std::shared_ptr<const packed_of<Model>> packed_;  // the model laid out for searching
+    mutable std::shared_ptr<const packed_of<Model>> packed_;  // the model prepared for searching
 };
 
-/// What Maker::make(options, words of the source, words of the target) returns.
+/// The result of Maker::make(options, source words, target words).
 template <class Maker>
 using model_of = decltype(Maker::make(std::declval<const options&>(), std::size_t{}, std::size_t{}));
 

@@ -13,7 +13,7 @@ namespace heed::translator {
 
 const std::vector<system_kind>& systems()
 {
-    // Never destroyed: a static object that translates may end later.
+    // Never destroyed: a static object may still translate at exit.
     static const std::vector<system_kind>& all = *new const std::vector<system_kind>{
         {"rnnsearch",
          "Bahdanau et al. 2015",
@@ -95,7 +95,7 @@ const system_kind& kind_of(const std::string& name)
         if (each.name == name) return each;
         names.push_back(each.name);
     }
-    throw heed::error("there is no system \"" + name + "\"; there is " + joined(names));
+    throw heed::error("there is no system \"" + name + "\"; choose from " + joined(names));
 }
 
 const system_kind& kind_of(const options& how)

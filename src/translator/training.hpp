@@ -15,7 +15,7 @@ float record_step(heed::ad::tape<float>& on, const Model& of, const training_ste
     const auto loss =
         model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
     if (others != nullptr) others->before_backward(on, lifted);
-    if (one.part && !one.part->learns) {  // no sentence of this batch is this process's: its gradients are 0
+    if (one.part && !one.part->learns) {  // this process has no sentence of this batch: its gradients are 0
         on.gradients_given();
         return 0;
     }

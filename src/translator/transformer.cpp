@@ -27,7 +27,7 @@ std::vector<expected_tensor> transformer_claims(const options& how, std::size_t 
         if (how.share_embeddings == "none") all.push_back({"words.W", E, target_words});
     }
     if (how.positions == "learned") all.push_back({"positions.table", how.longest, E});
-    if (how.layers == 0) throw heed::error("a Transformer without layers");
+    if (how.layers == 0) throw heed::error("a Transformer must have at least one layer");
     for (const char* side : {"encoder", "decoder"}) {
         const std::string last = side + ("." + std::to_string(how.layers - 1)) + ".";
         all.push_back({last + "feed_forward.W_1", E, H});

@@ -10,14 +10,13 @@
 
 #include <heed_translator/options.hpp>
 
-/// heed's Transformer is put together at compile time. Its small parts are chosen here at run time, so that one model
-/// is compiled and not 24: a part that is left out is an empty list. Parameters have the names that they have in the
-/// library's own parts.
+/// heed's Transformer is assembled at compile time. Its small parts are chosen here at run time, so that one model is
+/// compiled instead of 24: an omitted part is an empty list. Parameter names are those of the library's parts.
 namespace heed::translator {
 
 namespace detail {
 
-/// The norm behind the last layer, if there is one.
+/// The norm after the last layer, if any.
 template <class Norm>
 struct perhaps_normalized {
     std::vector<Norm> norm;
@@ -31,7 +30,7 @@ struct perhaps_normalized {
     {
         using lifted = decltype(visit("", self.norm[0]));
         perhaps_normalized<lifted> result;
-        // of the library's layer_norm, which stands here itself
+        // the library's layer_norm
         for (auto& each : self.norm)
             result.norm.push_back(std::remove_cvref_t<decltype(each)>::parameters(each, visit));
         return result;
@@ -72,7 +71,7 @@ struct residual_factory {
     }
 };
 
-/// Waves, or vectors that are learned.
+/// Sinusoidal or learned positions.
 template <class Matrix>
 struct either_positions {
     std::vector<Matrix> table;
@@ -107,7 +106,7 @@ struct either_activation {
     auto operator()(const tensor auto& x) const { return smooth ? ops::gelu(x) : ops::relu(x); }
 };
 
-/// One table, two or three.
+/// One, two or three tables.
 template <class Matrix>
 struct any_tables {
     std::vector<Matrix> tables;
@@ -151,7 +150,7 @@ struct tables_factory {
 
 }  // namespace detail
 
-/// Vaswani et al. 2017, of the parts above.
+/// Vaswani et al. 2017, assembled from the parts above.
 template <class T>
 struct transformer_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)

@@ -5,7 +5,7 @@
 // expect: view_of<double, 4U?L?>|view_of.*T = double.* N = 4
 // expect: view_of.*shared_tensor<double, 5
 // expect: view_of.*vector<float
-// expect: heed: an alignment refers to its weights and words, and this is a temporary
+// expect: heed: an alignment refers to its weights and words, but this is a temporary
 // expect: deleted [a-z ]*function.*parameter
 // expect: deleted [a-z ]*function.*lift
 // expect: deleted (function|constructor).*shared_memory

@@ -71,9 +71,9 @@ align --picture picture.svg --gold by_hand --pictures 2 >output || fail "--pictu
 [[ $(grep -c '<svg' picture.svg) -ge 1 && $(grep -o 'class="gold"' picture.svg | wc -l) -ge 2 ]] || fail "gold links are missing in the picture"
 ! grep -q 'class="gold"' <(align --picture picture.svg >output && cat picture.svg) || fail "the picture has gold links although none were given"
 head -n 1 by_hand >short
-! align --picture picture.svg --gold short >output 2>log || fail "too few lines of gold links were accepted"
-grep -q 'give the links of each pair' log || fail "the message does not explain the fix: $(cat log)"
-! align --gold by_hand >output 2>log || fail "--gold without a picture was accepted"
+! align --picture picture.svg --gold short >output 2>log || fail "too few lines of links by hand"
+grep -q 'expected the links of each pair' log || fail "it does not say what would be right: $(cat log)"
+! align --gold by_hand >output 2>log || fail "--gold without a picture"
 
 # Subwords: all words are split into characters, but links are still between words. A model trained on text that was
 # split beforehand knows nothing of words, but is the same model: its weights of a source word's subwords add up to that
@@ -198,7 +198,7 @@ refused 'codes: ' "$translate" align --model codes "${pairs[@]}"
 refused 'nowhere/links: cannot' "${command[@]}" "${pairs[@]}" --output nowhere/links
 refused 'valid.a: would overwrite' "${command[@]}" "${pairs[@]}" --output valid.a
 refused 'model.safetensors: would overwrite' "${command[@]}" "${pairs[@]}" --weights model.safetensors
-refused 'x: --output and --weights are one file' "${command[@]}" "${pairs[@]}" --output x --weights ./x
+refused 'x: --output and --weights are the same file' "${command[@]}" "${pairs[@]}" --output x --weights ./x
 refused 'standard output' bash -c '"$@" >/dev/full' - "${command[@]}" "${pairs[@]}"
 refused 'x: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "${command[@]}" "${pairs[@]}" --weights x --output links
 [[ ! -e x ]] || fail "a rejected command wrote a file"

@@ -92,7 +92,7 @@ grep -q '^weight of score3 ' output || fail "three scores: $(cat output)"
 "$evaluate" rerank --weights weights --output - both | awk 'END { exit NR != 30 }' || fail "reranking"
 head -n 29 valid.a >fewer
 refused 'list:88: index 29, but fewer has 29 lines' "${rescore[@]}" --source fewer --model model.safetensors
-refused 'plain.a:1: a line of an n-best list is' "${rescore[@]}" --n-best plain.a --model model.safetensors
+refused 'plain.a:1: expected a line of an n-best list' "${rescore[@]}" --n-best plain.a --model model.safetensors
 refused 'list: would overwrite' "${rescore[@]}" --output list --model model.safetensors
 
 # Unknown words: all are replaced, by a source word or by its translation in a dictionary.
@@ -142,13 +142,13 @@ awk '{ for (i = 1; $i != "|||"; ++i); if (i < 2 || i > 5 || NF - i > 2 || NF == 
 run --candidates 1000:2 --phrases phrases | cmp - twelve || fail "all words as candidates change translations, with phrases"
 for line in 'one eins' '||| eins' 'a b c d e ||| eins' 'one|||eins'; do
     echo "$line" >bad
-    refused 'bad:1: a line of phrases is' "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
+    refused 'bad:1: expected a line of phrases:' "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
 done
 echo 'cat ||| Katze' >bad
-refused 'bad: has no phrase of words that the model knows' \
+refused 'bad: no phrase is in the' \
     "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
-contradicts '--phrases: is for --candidates K:N' "$translate" run "${model[@]}" --input two.a --candidates all --phrases phrases
-refused 'x: --output and --phrases are one file' "$translate" dictionary --source plain.a --target plain.b --output x --phrases ./x
+contradicts '--phrases: applies to --candidates K:N' "$translate" run "${model[@]}" --input two.a --candidates all --phrases phrases
+refused 'x: --output and --phrases are the same file' "$translate" dictionary --source plain.a --target plain.b --output x --phrases ./x
 
 "$translate" score "${model[@]}" --source valid.a --target valid.b >greedy_scores 2>log || fail "scoring"
 "$translate" score "${model[@]}" --source valid.a --target valid.b --beam 1 2>log | cmp - greedy_scores || fail "score --beam 1"
@@ -176,25 +176,25 @@ done
 
 # Invalid options.
 command=("$translate" run --model model.safetensors --input valid.a)
-contradicts '--n-best 13 of a beam of 12: give --beam 13' "${command[@]}" --n-best 13
-contradicts '--min-length 5 is more than --max-length 4' "${command[@]}" --min-length 5 --max-length 4
+contradicts '--n-best 13 exceeds a beam of 12; use --beam 13' "${command[@]}" --n-best 13
+contradicts '--min-length 5 is greater than --max-length 4' "${command[@]}" --min-length 5 --max-length 4
 none=("$translate" run --model none.safetensors --input valid.a)
-refused '--coverage-penalty: needs attention' "${none[@]}" --coverage-penalty 1
-refused 'leave out --replace-unknown' "${none[@]}" --replace-unknown
-refused 'leave out --replace-unknown' "$translate" score --model none.safetensors --source valid.a --target valid.b --replace-unknown
-refused 'no alignment to draw' "${none[@]}" --page page.html
+refused '--coverage-penalty: requires attention' "${none[@]}" --coverage-penalty 1
+refused 'omit --replace-unknown' "${none[@]}" --replace-unknown
+refused 'omit --replace-unknown' "$translate" score --model none.safetensors --source valid.a --target valid.b --replace-unknown
+refused 'no alignments to draw' "${none[@]}" --page page.html
 refused 'nowhere: cannot be opened' "${command[@]}" --replace-unknown nowhere
 refused 'nowhere: cannot be opened' "${command[@]}" --model nowhere
 refused 'valid.a: ' "${command[@]}" --model valid.a
-refused 'valid.a:1: a line of a dictionary has' "${command[@]}" --replace-unknown valid.a
+refused 'valid.a:1: expected a source word' "${command[@]}" --replace-unknown valid.a
 for line in one 'one eins zwei' 'one eins -1' 'one eins nan' 'one eins 1 1'; do
     echo "$line" >bad
-    refused 'bad:1: a line of a dictionary has' "${command[@]}" --replace-unknown bad
+    refused 'bad:1: expected a source word' "${command[@]}" --replace-unknown bad
 done
 : >bad
 refused 'bad: is empty' "${command[@]}" --replace-unknown bad
 echo 'cat Katze' >bad
-refused 'the model knows no word of the dictionary' "${command[@]}" --candidates 10:1 --dictionary bad
+refused 'no word of the dictionary is in the' "${command[@]}" --candidates 10:1 --dictionary bad
 refused 'link: would overwrite' bash -c 'ln -sf words link; "$@"' - "${command[@]}" --replace-unknown words --page link
 head -n 9 valid.b >short
 refused 'short has 9; parallel files' "$translate" dictionary --source valid.a --target short --output never
@@ -210,6 +210,6 @@ for option in length-penalty coverage-penalty; do
 done
 for value in 5 5: :5 5:x 5:5:5 -5:5; do misused '--candidates' "${command[@]:1}" --candidates="$value" --dictionary words; done
 misused '--dictionary' "${command[@]:1}" --candidates 5:5
-misused '0:0 leaves nothing' "${command[@]:1}" --candidates 0:0
-contradicts '--dictionary: is for --candidates K:N' "${command[@]}" --candidates all --dictionary words
+misused '0:0 leaves no candidates' "${command[@]:1}" --candidates 0:0
+contradicts '--dictionary: applies to --candidates K:N' "${command[@]}" --candidates all --dictionary words
 no_temporaries

@@ -37,7 +37,7 @@ fi
 
 # Learned from standard input, from one file and from two: the same counts, the same codes.
 bpe learn --merges 150 --codes joint --input text --input letters || fail "learning from two files"
-grep -q '^150 merges from [0-9]* different words: joint' log || fail "the log does not report the merges"
+grep -q '^150 merges from [0-9]* distinct words: joint' log || fail "it does not say what it did"
 cat text letters | bpe learn --merges 150 --codes piped || fail "learning from standard input"
 cmp joint piped || fail "files and standard input differ"
 bpe learn --merges 100000 --least 200 --codes frequent --input text --input letters || fail "--least"
@@ -64,13 +64,13 @@ refused 'standard input:2:4: byte 0xe9' bpe undo <latin
 refused 'missing: cannot be opened' bpe learn --input missing --codes never
 refused 'missing: cannot be opened' bpe apply --codes missing
 refused 'is a directory' bpe learn --input . --codes never
-refused 'no word to learn from' bpe learn --codes never </dev/null
+refused 'no words to learn from' bpe learn --codes never </dev/null
 refused 'text:1: not a code file' bpe apply --codes text
 printf '#version: 0.2\na b\nabc\n' >bad
 refused 'bad:3: 1 symbol; each line must be two' bpe apply --codes bad
 sed '1s/0.2/0.1/' joint >bad
-refused 'bad:1: codes of version "0.1"' bpe apply --codes bad
-[[ ! -e never ]] || fail "rejected, but output was written"
+refused 'bad:1: codes have version "0.1"' bpe apply --codes bad
+[[ ! -e never ]] || fail "refused, but written"
 before=$(cksum <text)
 refused 'text: would overwrite an input' bpe learn --input text --codes text
 refused 'text: would overwrite an input' bpe apply --codes joint --input text --output text
@@ -96,7 +96,7 @@ sentences 60 3 few
 learns() { train --model "$1.safetensors" --epochs 8 --learning-rate 0.015 "${@:2}" || fail "training $*"; }
 learns joint --bpe 4
 grep -q '^byte-pair encoding: 4 merges for both languages' log || fail "not joint"
-grep -q 'pieces of words' log || fail "the log does not report subwords"
+grep -q 'subwords' log || fail "it does not say that its tokens are pieces"
 [[ $(metadata bpe.source joint.safetensors) == '#version: 0.2\n'* ]] || fail "no codes in the model"
 [[ $(metadata bpe.source joint.safetensors) == "$(metadata bpe.target joint.safetensors)" ]] || fail "not the same codes"
 mkdir elsewhere
@@ -112,7 +112,7 @@ bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
 # Perplexity per subword and per word: the same log p divided by fewer tokens, including the ends of sentences.
 metadata bpe.target joint.safetensors | sed 's/\\n/\n/g' >its.codes
 bpe apply --codes its.codes --input valid.b --output its.pieces || fail "splitting with the model's codes"
-sed -n 's/^perplexity = \([0-9.]*\) (a piece), \([0-9.]*\) (a word)$/\1 \2/p' scores |
+sed -n 's/^perplexity = \([0-9.]*\) per subword, \([0-9.]*\) per word$/\1 \2/p' scores |
     awk -v pieces="$(($(wc -w <its.pieces) + 40))" -v words="$(($(wc -w <valid.b) + 40))" '
         { d = log($1) * pieces - log($2) * words } END { exit NR != 1 || pieces == words || d < -0.05 || d > 0.05 }' ||
     fail "no perplexities of subwords and words: $(cat scores)"
@@ -125,7 +125,7 @@ grep -q 'translate dictionary --model joint.safetensors' log || fail "the messag
 "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary pieces.dictionary >output 2>log ||
     fail "a dictionary of subwords"
 refused 'words: is a dictionary of words' train --model never.safetensors --bpe 4 --candidates 5:2 --dictionary words
-grep -q 'leave out --dictionary' log || fail "the message does not explain the fix"
+grep -q 'omit --dictionary' log || fail "it does not say what would be right"
 
 # BLEU during training is over words: the last epoch's value equals that of `score`.
 train --model one.safetensors --epochs 1 --learning-rate 0.02 --bpe 4 || fail "one epoch"
@@ -167,7 +167,7 @@ lies()
     refused "$4" "$translate" run --model bad --input valid.a
     [[ $(tail -n 1 messages) == 'translate: bad: '* ]] || fail "the message does not start with the file"
 }
-lies '"bpe.source":"#version: 0.2' '"bpe.source":"#version: 0.3' joint.safetensors 'bpe.source:1: codes of version "0.3"'
+lies '"bpe.source":"#version: 0.2' '"bpe.source":"#version: 0.3' joint.safetensors 'bpe.source:1: codes have version "0.3"'
 lies '"bpe.target":"#version: 0.2\n' '"bpe.target":"#version: 0.2\nx\n' joint.safetensors 'bpe.target:2: 1 symbol'
 lies '"bpe.target"' '"bpe.tarket"' joint.safetensors 'no bpe.target'
 lies '"bpe.source"' '"bpe.sourke"' joint.safetensors 'no bpe.source'
@@ -201,4 +201,4 @@ for command in learn apply undo; do
     [[ $example == *"translate bpe $command"* ]] || fail "bpe $command --help has no example"
     eval "$example" >output || fail "the example of bpe $command: $example"
 done
-[[ $(cat output) == 'a bike' && -s test.pieces.de ]] || fail "the examples gave other results"
+[[ $(cat output) == 'a bike' && -s test.bpe.de ]] || fail "the examples did something else"

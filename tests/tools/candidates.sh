@@ -31,7 +31,7 @@ validation all.csv >all.valid
 # Few candidates: a choice among fewer words, so that the loss is smaller at first, and decreases.
 rm model.safetensors.checkpoint
 train "${how[@]}" --log few.csv --candidates 5:2 || fail "--candidates 5:2"
-grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* knows 64 of 64$' log || fail "$(cat log)"
+grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* has translations for 64 of 64$' log || fail "$(cat log)"
 size=$(grep -c . <(metadata vocabulary.target model.safetensors | sed 's/\\n/\n/g'))
 count=$(sed -n 's/^epoch  1 .* \([0-9]*\) candidates per batch .*/\1/p' log)
 ((count > 5 && count < size / 2)) || fail "$count candidates of $size words"
@@ -83,7 +83,7 @@ rm model.safetensors*
 mv kept.a train.a && mv kept.b train.b
 for no in '' '--candidates all' '--candidates 5:0'; do
     # shellcheck disable=SC2086  # none, or two words
-    contradicts '--phrases: takes the N best words' train --phrases $no
+    contradicts '--phrases: uses the N best words' train --phrases $no
 done
 
 # All words as candidates: the same up to rounding.
@@ -106,15 +106,15 @@ rm model.safetensors*
 # Given dictionaries: that of `translate dictionary`, which learns the same, also with its lines in another order.
 "$translate" dictionary --source train.a --target train.b --output words 2>log || fail "a dictionary"
 train "${how[@]}" --candidates 5:2 --dictionary words || fail "--dictionary"
-grep -q '^candidates: .*; words knows 64 of 64$' log || fail "$(cat log)"
+grep -q '^candidates: .*; words has translations for 64 of 64$' log || fail "$(cat log)"
 metadata options.candidates model.safetensors.checkpoint | grep -q '^5:2$' || fail "no candidates in the checkpoint"
 cmp model.safetensors few.safetensors || fail "given and learned dictionaries produce different models"
 rm model.safetensors*
 # Unknown words are ignored; a partial dictionary is accepted.
 { grep '^rare' words; echo 'cat Katze 0.5'; echo 'one Katze 1'; echo 'cat eins'; } >half
 train "${how[@]}" --candidates 5:2 --dictionary half || fail "half a dictionary"
-grep -q '; half knows 60 of 64$' log || fail "$(cat log)"
-cmp -s model.safetensors few.safetensors && fail "the dictionary has no effect"
+grep -q '; half has translations for 60 of 64$' log || fail "$(cat log)"
+cmp -s model.safetensors few.safetensors && fail "the dictionary changes nothing"
 rm model.safetensors*
 
 # Interrupted and resumed: the same bit for bit, for each kind of candidates.
@@ -163,7 +163,7 @@ train --epochs 1 --candidates 5:2 || fail "one epoch"
 more=(train --epochs 2 --resume)
 refused 'started with --candidates 5:2, not all' "${more[@]}"
 refused 'started with --candidates 5:2, not 5:3' "${more[@]}" --candidates 5:3
-refused 'started without --dictionary; leave it out' "${more[@]}" --candidates 5:2 --dictionary words
+refused 'started without --dictionary; omit it' "${more[@]}" --candidates 5:2 --dictionary words
 cp model.safetensors.checkpoint good
 lie()
 {
@@ -171,8 +171,8 @@ lie()
     refused "$3" "${more[@]}" --candidates 5:2
     [[ $(tail -n 1 messages) == 'translate: model.safetensors.checkpoint: '* ]] || fail "the message does not start with the file"
 }
-lie '"training.dictionary":"learned"' '"training.dictionary":"given"' 'started with a --dictionary; give the same'
-lie '"training.dictionary":"learned"' '"training.dictionary":""' 'give the same'
+lie '"training.dictionary":"learned"' '"training.dictionary":"given"' 'started with --dictionary; pass the same'
+lie '"training.dictionary":"learned"' '"training.dictionary":""' 'pass the same'
 lie '"training.dictionary"' '"training.dictionari"' 'no training.dictionary'
 lie '"candidates.counts"' '"candidates.count5"' 'candidates.counts'
 lie '"candidates.words"' '"candidates.word5"' 'candidates.words'
@@ -212,8 +212,8 @@ cp good model.safetensors.checkpoint
 "${more[@]}" --candidates 5:2 || fail "the checkpoint was good"
 rm model.safetensors*
 train --epochs 1 --candidates 5:2 --dictionary words || fail "one epoch"
-refused 'started with a --dictionary; give the same' "${more[@]}" --candidates 5:2
-refused 'started with another --dictionary; give the same' "${more[@]}" --candidates 5:2 --dictionary half
+refused 'started with --dictionary; pass the same' "${more[@]}" --candidates 5:2
+refused 'started with another --dictionary; pass the same' "${more[@]}" --candidates 5:2 --dictionary half
 sort -s -k 1,1 words >sorted
 cmp -s words sorted && fail "the same order of lines: the test is ineffective"
 "${more[@]}" --candidates 5:2 --dictionary sorted || fail "resuming with the same"
@@ -231,11 +231,11 @@ for value in 5 5: :5 5:x 5:5:5 -5:5 5:-5 ' 5:5' some 99999999999999999999:1; do
     misused '--candidates: .*such as 2000:10, or all' "${training[@]:1}" --candidates="$value"
 done
 misused '--candidates' "${training[@]:1}" --candidates=
-misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 0:0
-misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 00:0 --dictionary words
+misused '--candidates: .*0:0 leaves no candidates' "${training[@]:1}" --candidates 0:0
+misused '--candidates: .*0:0 leaves no candidates' "${training[@]:1}" --candidates 00:0 --dictionary words
 misused '--dictionary requires --candidates' "${training[@]:1}" --dictionary words
-contradicts '--dictionary: is for --candidates K:N' train --candidates all --dictionary words
-contradicts '--candidates 5:0 takes nothing from --dictionary' train --candidates 5:0 --dictionary words
+contradicts '--dictionary: applies to --candidates K:N' train --candidates all --dictionary words
+contradicts '--candidates 5:0 does not use --dictionary' train --candidates 5:0 --dictionary words
 refused 'nowhere: cannot be opened' train --candidates 5:2 --dictionary nowhere
 refused '.: is a directory' train --candidates 5:2 --dictionary .
 for line in one 'one eins zwei' 'one eins -1' 'one eins nan' 'one eins inf' 'one eins 1e999' 'one eins 1 1' ''; do
@@ -247,7 +247,7 @@ refused 'bad:2:5: byte 0xff' train --candidates 5:2 --dictionary bad
 : >bad
 refused 'bad: is empty' train --candidates 5:2 --dictionary bad
 printf 'cat Katze\none Katze\ncat eins\n<unk> eins\none </s>\n' >bad
-refused 'bad: no line has a source word and a target word' train --candidates 5:2 --dictionary bad
+refused 'bad: no line has both words' train --candidates 5:2 --dictionary bad
 cp words sums
 refused 'words: would overwrite' train --candidates 5:2 --dictionary words --model words
 refused 'words: would overwrite' train --candidates 5:2 --dictionary words --log words

@@ -142,17 +142,17 @@ prints '^forward.links 66\.67 \[.*\] 10 15 3 3$' adequacy --links --source test.
 [[ $(cat overlooked) == $'c e\nb c d\na c d e f' ]] || fail "other words have no link: $(cat overlooked)"
 prints '"overlooked": 7' adequacy --json --source test.en system.weights
 printf '0.5 0.5\n0.2 0.3 0.5\n' >uneven
-refused 'uneven:2: has 3 weights where there must be 2: ' "$evaluate" adequacy uneven
-refused 'uneven:1: has 2 weights where there must be 6: ' "$evaluate" adequacy --source test.en uneven
+refused 'uneven:2: has 3 weights, expected 2: ' "$evaluate" adequacy uneven
+refused 'uneven:1: has 2 weights, expected 6: ' "$evaluate" adequacy --source test.en uneven
 printf '0.5 0.1 0.1 0.1 0.1 0.1\n' >short.weights
 refused 'short.weights has 1 pair, test.en has 3 lines' "$evaluate" adequacy --source test.en short.weights
 refused 'short.weights has 1 pair, system.weights has 3' "$evaluate" adequacy system.weights short.weights
-refused 'forward.links:1: "0-0" is not a weight; are these links?' "$evaluate" adequacy forward.links
+refused 'forward.links:1: "0-0" is not a weight; if these are links' "$evaluate" adequacy forward.links
 printf '0-0\n4-0\n0-0\n' >out.links
 refused 'out.links:2: the link 4-0 is outside its source sentence, which has 4 words' \
     "$evaluate" adequacy --links --source test.en out.links
 refused 'test.en: would overwrite' "$evaluate" adequacy --source test.en --output test.en system.weights
-contradicts '--output is for one file, but got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
+contradicts '--output requires exactly one file, got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
 misused '--links requires --source' adequacy --links forward.links
 misused '--threshold' adequacy --threshold 0 system.weights
 # "the the the": twice; "man The man bit him first." repeated directly.
@@ -183,11 +183,11 @@ done
 prints '^bleu, and in tb: tokenize 13a, smoothing exp$' compare --metric tb --tokenize 13a --smoothing exp \
     --reference test.de system.de second.de
 prints '"tokenize": "13a"' compare --json --tokenize 13a --reference test.de system.de second.de
-contradicts '--tokenize: is for bleu and tb, and --metric asks for neither' \
+contradicts '--tokenize: applies to bleu and tb, but --metric selects neither' \
     "$evaluate" compare --metric ter --metric ribes --tokenize 13a --reference test.de system.de second.de
-contradicts '--smoothing: is for bleu and tb' "$evaluate" compare --metric chrf --smoothing exp --reference test.de test.de test.de
-prints '^warning: the resamples of 3 sentences differ too little' compare --reference test.de other.de system.de
-prints '^warning: the resamples of 3 sentences differ too little' ter --reference test.de other.de
+contradicts '--smoothing: applies to bleu and tb' "$evaluate" compare --metric chrf --smoothing exp --reference test.de test.de test.de
+prints '^warning: 3 sentences: too few distinct resamples' compare --reference test.de other.de system.de
+prints '^warning: 3 sentences: too few distinct resamples' ter --reference test.de other.de
 "$evaluate" ribes --resamples 0 --reference test.de other.de >output || fail "without resamples"
 if grep -q warning output; then fail "a warning without resampling"; fi
 for i in {1..10}; do cat test.de; done >long.de
@@ -246,7 +246,7 @@ for subcommand in tune rerank; do
 done
 cmp test.de val.de || fail "other translations of the example: $(cat test.de)"
 printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >test.de
-refused 'val.weights has weights for score1, words, but there are score1, score2, words' \
+refused 'val.weights has weights for score1, words, got score1, score2, words' \
     "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
 refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
     "$evaluate" tune --reference short.de val.nbest
@@ -259,17 +259,17 @@ echo 'a ||| || &#124; &#124;&#124;&#124;' >bars.de
 prints '^tuned 100\.00$' tune --reference bars.de bars.nbest
 for line in '0 ||| a ||| ||| -3.1' 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
     echo "$line" >wrong.nbest
-    refused 'wrong.nbest:1: a line of an n-best list is' "$evaluate" tune --reference val.de wrong.nbest
+    refused 'wrong.nbest:1: expected a line of an n-best list' "$evaluate" tune --reference val.de wrong.nbest
 done
 printf '0 ||| a ||| 1\n2 ||| a ||| 1\n' >wrong.nbest
-refused 'wrong.nbest:2: index 2 where the next list is that of index 1; ' "$evaluate" tune --reference val.de wrong.nbest
+refused 'wrong.nbest:2: found index 2, expected 1; ' "$evaluate" tune --reference val.de wrong.nbest
 printf '1 ||| a ||| 1\n' >wrong.nbest
-refused 'wrong.nbest:1: index 1 where the next list is that of index 0; ' "$evaluate" tune --reference val.de wrong.nbest
+refused 'wrong.nbest:1: found index 1, expected 0; ' "$evaluate" tune --reference val.de wrong.nbest
 printf '0 ||| a ||| 1\n0 ||| a ||| 1 2\n' >wrong.nbest
 refused 'wrong.nbest:2: has 2 scores' "$evaluate" tune --reference val.de wrong.nbest
 printf '0 ||| a ||| nan\n' >wrong.nbest
 refused 'wrong.nbest:1: "nan" is not a score' "$evaluate" tune --reference val.de wrong.nbest
-refused 'val.weights:1: a line has' bash -c 'echo score1 >val.weights; "$@"' - \
+refused 'val.weights:1: expected the name' bash -c 'echo score1 >val.weights; "$@"' - \
     "$evaluate" rerank --weights val.weights --output x val.nbest
 refused 'val.de: would overwrite' "$evaluate" tune --reference val.de --output val.de val.nbest
 contradicts 'name a file' "$evaluate" rerank --json --weights val.weights --output - val.nbest
@@ -327,7 +327,7 @@ for subcommand in bleu ter ribes chrf wer lengths; do
     refused 'empty: is empty' "${score[@]}" test.de empty
     refused 'nowhere: cannot be opened: No such file' "${score[@]}" test.de nowhere
     refused 'folder: is a directory' "${score[@]}" folder test.de
-    refused 'can only be read once' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
+    refused 'can be read only once' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
 done
 for subcommand in bleu ter ribes chrf wer; do
     refused 'second.de has 3 lines' "$evaluate" $subcommand --reference short --reference second.de short
@@ -344,7 +344,7 @@ refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.go
 refused 'test.de:1: "The" is not a link' "$evaluate" align --gold test.gold test.de
 refused 'test.gold:1: 3p3 is a possible link' "$evaluate" align --gold test.gold test.gold
 contradicts 'nothing to do' "$evaluate" align forward.links
-contradicts 'takes two files' "$evaluate" align --symmetrize union --gold test.gold forward.links
+contradicts 'requires two files' "$evaluate" align --symmetrize union --gold test.gold forward.links
 contradicts 'one method' "$evaluate" align --output links forward.links reverse.links
 refused 'would overwrite' "$evaluate" align --symmetrize union --output forward.links forward.links reverse.links
 refused 'nowhere/links: cannot' "$evaluate" align --symmetrize union --output nowhere/links forward.links reverse.links
@@ -353,23 +353,23 @@ refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 an
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
 subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words'
-misused "^evaluate: a subcommand is missing; there are $subcommands\$"
-misused "^evaluate: blue is not a subcommand; there are $subcommands\$" blue --reference test.de system.de
-misused "^evaluate: --json is not known here; .*: $subcommands\$" --json
+misused "^evaluate: missing subcommand; choose from $subcommands\$"
+misused "^evaluate: blue is not a subcommand; choose from $subcommands\$" blue --reference test.de system.de
+misused "^evaluate: --json is not an option of the program; .*: $subcommands\$" --json
 misused '--reference is required' bleu system.de
 misused 'FILE is required' bleu --reference test.de
 misused 'SYSTEM is required' compare --reference test.de system.de
 misused 'not expected: other.de' compare --reference test.de system.de system.de other.de
 misused '--bounds: a is not a whole number; .* separated by commas' lengths --bounds a --reference test.de system.de
-misused '--bounds: a number is missing; ' lengths --bounds 10, --reference test.de system.de
+misused '--bounds: missing number; ' lengths --bounds 10, --reference test.de system.de
 misused '--bounds: 5 after 10; lengths must ascend, such as 10,20,30' lengths --bounds 10,5 --reference test.de system.de
 misused '--bounds: 5 after 5;' lengths --bounds 5,5 --reference test.de system.de
-contradicts '20: there is no such file; lengths of --bounds have commas' \
+contradicts '20: no such file; separate the lengths of --bounds' \
     "$evaluate" lengths --bounds 10 20 --reference test.de system.de
-contradicts 'two files, forward and reverse, but got 3; of several methods, each needs its own: --symmetrize union' \
+contradicts 'two files, forward and reverse, got 3; repeat the option for each method: --symmetrize union' \
     "$evaluate" align --gold test.gold --symmetrize grow-diag union forward.links reverse.links
 misused '--seed: a is not a whole number' bleu --seed a --reference test.de system.de
-misused '--resamples: -1 is not from 0 to 1000000' bleu --resamples=-1 --reference test.de system.de
+misused '--resamples: -1 is not between 0 and 1000000' bleu --resamples=-1 --reference test.de system.de
 misused '--threads: ' bleu --threads many --reference test.de system.de
 misused '--confidence: nan is not a number' bleu --confidence nan --reference test.de system.de
 misused '--tokenize: .*bogus' bleu --tokenize bogus --reference test.de system.de
@@ -384,5 +384,5 @@ if [[ -e /dev/full ]]; then
     status=0
     "$evaluate" words test.de >/dev/full 2>log || status=$?
     ((status == 1)) || fail "a full disk should be an error"
-    grep -q 'standard output: cannot be written' log || fail "wrong message"
+    grep -q 'cannot write to standard output' log || fail "the message is another"
 fi

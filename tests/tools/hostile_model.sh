@@ -44,8 +44,8 @@ bad 'not a safetensors file'
 head -c 3000 /dev/zero >bad
 bad 'not a safetensors file'
 printf '\x40\0\0\0\0\0\0\0{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}          1234' >bad
-bad 'not what `translate train` writes'
-refused 'not what `translate train` writes' "$translate" score --model bad --source valid.a --target valid.b
+bad 'not a model of `translate train`'
+refused 'not a model of `translate train`' "$translate" score --model bad --source valid.a --target valid.b
 refused 'missing: cannot be opened: No such file' "$translate" run --model missing
 refused 'is a directory' "$translate" run --model .
 
@@ -83,7 +83,7 @@ lie '"decoder.U_o":{"dtype":"F32","shape":[8,16]' '"decoder.U_o":{"dtype":"F32",
 nan='\0\0\300\177' infinite='\0\0\200\377'
 for place in encoder.embedding:3 decoder.attention.score.base.W:0 decoder.b:6; do
     poisoned "${place%:*}" "${place#*:}" $nan model.safetensors >bad
-    bad "bad: \"${place%:*}\"[${place#*:}] is NaN; the file is damaged, or its training had diverged"
+    bad "bad: \"${place%:*}\"[${place#*:}] is NaN; the file is damaged, or its training diverged"
 done
 poisoned decoder.b 0 $infinite model.safetensors >worse
 poisoned encoder.embedding 3 $nan worse >bad
@@ -108,7 +108,7 @@ cp model.safetensors.checkpoint good
 model=$(cksum <model.safetensors)
 resumes=(train --attention additive-y --epochs 2 --resume)
 cp model.safetensors model.safetensors.checkpoint
-refused 'model.safetensors.checkpoint: not what `translate train` writes' "${resumes[@]}"
+refused 'model.safetensors.checkpoint: not a model of `translate train`' "${resumes[@]}"
 refused 'remove this file' train --attention additive-y
 lie_to_resume()
 {

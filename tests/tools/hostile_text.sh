@@ -25,13 +25,13 @@ chmod 000 locked
 for side in source target valid-source valid-target; do
     refused 'empty: is empty' train --$side empty
     refused 'invalid:2:5: byte 0xff is not valid UTF-8' train --$side invalid
-    refused 'gap:2: a sentence with no token' train --$side gap
-    refused 'parallel files need the same number' train --$side short
+    refused 'gap:2: a sentence has no token' train --$side gap
+    refused 'parallel files must have the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
 done
 for side in source valid-target; do  # one function reads all of them
     refused 'bom: is empty' train --$side bom
-    refused 'blank:2: a sentence with no token' train --$side blank
+    refused 'blank:2: a sentence has no token' train --$side blank
     refused 'nul:2:4: byte 0x00' train --$side nul
     refused 'folder: is a directory' train --$side folder
     if ((EUID != 0)); then refused 'locked: cannot be opened: Permission denied' train --$side locked; fi
@@ -40,36 +40,36 @@ done
 # An endless line, which is read only up to the maximum length of a line: 64 MiB are enough here.
 endless() { head -c 67108864 /dev/zero | tr '\0' x || true; }  # the reader stops first
 for side in source target valid-source valid-target; do
-    refused ': a line of more than 16777216 bytes; is this a text' train --$side <(endless)
+    refused ': a line has more than 16777216 bytes; expected a text' train --$side <(endless)
 done
-refused ':1: a line of more than 16777216 bytes' train --source /dev/zero
-refused ':1: a line of more than 16777216 bytes' train --source /dev/zero --raw
-refused ':1: a line of more than 65536 bytes' train --recipe /dev/zero
+refused ':1: a line has more than 16777216 bytes' train --source /dev/zero
+refused ':1: a line has more than 16777216 bytes' train --source /dev/zero --raw
+refused ':1: a line has more than 65536 bytes' train --recipe /dev/zero
 for option in '--bpe-codes' '--candidates 5:5 --dictionary'; do
     # shellcheck disable=SC2086  # several words
-    refused ':1: a line of more than 16777216 bytes' train $option <(endless)
+    refused ':1: a line has more than 16777216 bytes' train $option <(endless)
 done
 train --epochs 1 --model again.safetensors --log log.csv || fail "training with a log"
 endless >>log.csv
-refused ':3: a line of more than 16777216 bytes' train --epochs 2 --model again.safetensors --log log.csv --resume
+refused ':3: a line has more than 16777216 bytes' train --epochs 2 --model again.safetensors --log log.csv --resume
 rm again.safetensors* log.csv
 one=(--model model.safetensors --threads 1)
-refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input /dev/zero
-refused 'standard input:2: a line of more than 16777216 bytes' "$translate" run "${one[@]}" < <(echo one && endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --replace-unknown <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --candidates 5:5 --phrases <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" score "${one[@]}" --source <(endless) --target train.b
-refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target train.b \
+refused ':1: a line has more than 16777216 bytes' "$translate" run "${one[@]}" --input /dev/zero
+refused 'standard input:2: a line has more than 16777216 bytes' "$translate" run "${one[@]}" < <(echo one && endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --replace-unknown <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --candidates 5:5 --phrases <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" score "${one[@]}" --source <(endless) --target train.b
+refused ':1: a line has more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target train.b \
     --picture picture.svg --gold <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" rescore "${one[@]}" --source train.a --n-best <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" curves --output curves.svg <(endless)
-refused ':1: a line of more than 16777216 bytes' "$translate" bpe learn --input <(endless) --codes codes
+refused ':1: a line has more than 16777216 bytes' "$translate" rescore "${one[@]}" --source train.a --n-best <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" curves --output curves.svg <(endless)
+refused ':1: a line has more than 16777216 bytes' "$translate" bpe learn --input <(endless) --codes codes
 for command in "bleu --reference" "perplexity --reference train.b" "repetition --reference" words "rerank --output kept --weights"; do
     status=0
     # shellcheck disable=SC2086  # several words
     "$evaluate" $command <(endless) train.b >output 2>log || status=$?
-    ((status == 1)) && grep -q ':1: a line of more than 16777216 bytes' log || fail "evaluate $command: $status"
+    ((status == 1)) && grep -q ':1: a line has more than 16777216 bytes' log || fail "evaluate $command: $status"
 done
 
 score=("$translate" score --model model.safetensors)
@@ -78,7 +78,7 @@ refused 'short has 49; parallel files' "${score[@]}" --source train.a --target s
 "${score[@]}" --source gap --target gap >output 2>log || fail "an empty line to score"
 grep -q '^perplexity = [0-9]' output || fail "no perplexity: $(cat output)"
 refused 'gap has 3 lines, short has 49; parallel files' "${score[@]}" --source gap --target short
-refused 'gap:2: a sentence with no token' "$translate" dictionary --source gap --target gap --output never
+refused 'gap:2: a sentence has no token' "$translate" dictionary --source gap --target gap --output never
 refused 'invalid:2:5' "${run[@]}" --input invalid
 refused 'standard input:2:5' bash -c '"$@" <invalid' - "${run[@]}"
 "${run[@]}" --input empty >output 2>log || fail "an empty file"
@@ -107,17 +107,17 @@ refused 'model.safetensors: would overwrite' "${run[@]}" --input valid.a --align
 refused 'valid.a: would overwrite' "${run[@]}" --input valid.a --alignments valid.a
 [[ $(cksum <train.a) == "$text" ]] || fail "the text was changed"
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
-refused 'no alignment to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
+refused 'no alignments to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
 refused '--min-count 1000 leaves no word' train --min-count 1000
 
 # A run that diverges stops, never becomes the best, and does not change the best model: in a batch, in an epoch, in a
 # validation.
 for rate in 1e30 1e9; do
     refused 'lower --learning-rate' train --model diverged.safetensors --learning-rate $rate --epochs 3
-    grep -q ' in epoch 1, after update [0-9]*: training has diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
-        fail "the message does not explain the failure"
-    grep -q '^epoch' log && fail "a diverged run logged an epoch"
-    if compgen -G 'diverged*' >/dev/null; then fail "a diverged run wrote a model"; fi
+    grep -q ' in epoch 1, after update [0-9]*: training diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
+        fail "it does not say what happened"
+    grep -q '^epoch' log && fail "an epoch of a run that diverged"
+    if compgen -G 'diverged*' >/dev/null; then fail "the model of a run that diverged"; fi
 done
 refused 'the validation perplexity is not a number in epoch 1, after update 1' train --model diverged.safetensors \
     --learning-rate 1e38 --batch-tokens 1000000
@@ -125,7 +125,7 @@ train --model diverged.safetensors --epochs 1 --learning-rate 0.02 || fail "one 
 cp diverged.safetensors best
 cp diverged.safetensors.checkpoint good
 edited '"training.rate":"0.02' '"training.rate":"1e9","x":"' good >diverged.safetensors.checkpoint
-refused 'diverged.safetensors stays that of epoch 1, the best' train --model diverged.safetensors --epochs 3 --resume \
+refused 'diverged.safetensors is still that of epoch 1, the best' train --model diverged.safetensors --epochs 3 --resume \
     --learning-rate 0.02 --log diverged.csv
 cmp diverged.safetensors best || fail "a diverged run changed the best model"
 (($(wc -l <diverged.csv) == 1)) || fail "a diverged run logged a row"
@@ -162,10 +162,10 @@ misused '; did you mean --pictures?$' run --picture 3 --pictures 3 --model model
 misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
 misused '--batch' run --model model.safetensors --batch 0
-misused '^translate: a subcommand is missing; there are train, run, score' --threads 1
-misused '^translate: bogus is not a subcommand; there are train, run, score' bogus
-misused '^translate: bogus is not a subcommand; there are learn, apply, undo' bpe bogus
-misused '^translate: --bogus is not known here; options follow their subcommand' --bogus
-[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model was changed"
+misused '^translate: missing subcommand; choose from train, run, score' --threads 1
+misused '^translate: bogus is not a subcommand; choose from train, run, score' bogus
+misused '^translate: bogus is not a subcommand; choose from learn, apply, undo' bpe bogus
+misused '^translate: --bogus is not an option of the program; options follow their subcommand' --bogus
+[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
 no_temporaries
 chmod 600 locked

@@ -115,8 +115,8 @@ train --epochs 1 --log small.csv --batch-tokens 1 || fail "batches of one"
 
 # Rejected logs.
 refused 'train.a: would overwrite an input' train --model new.safetensors --log train.a
-refused "is the model's, too" train --model new.safetensors --log ./new.safetensors
-refused "is the model's, too" train --model new.safetensors --log new.safetensors.checkpoint
+refused 'is also the model' train --model new.safetensors --log ./new.safetensors
+refused 'is also the model' train --model new.safetensors --log new.safetensors.checkpoint
 refused 'is not a regular file' train --model new.safetensors --log /dev/null
 refused '.: is not a regular file' train --model new.safetensors --log .
 refused 'cannot create a temporary' train --model new.safetensors --log no/such/folder.csv
@@ -125,5 +125,5 @@ cp valid.a strange.csv
 refused 'strange.csv:1: not a log of this program' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
 cmp valid.a strange.csv || fail "a file that is not a log was overwritten"
 printf '%s\nnonsense\n' $header >strange.csv
-refused 'strange.csv:2: a row of a log begins with' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
+refused 'strange.csv:2: expected a row that begins with' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
 no_temporaries

@@ -51,7 +51,7 @@ rm .model.safetensors.lock
 # A finished run is not overwritten either, nor is a checkpoint under the name of a model.
 before=$(files)
 refused 'a finished run ended here' train
-refused 'model.safetensors.checkpoint: is the name of a checkpoint; give --model that of the model, model.safetensors' \
+refused 'model.safetensors.checkpoint: is the name of a checkpoint; pass --model the name of the model, model.safetensors' \
     train --model model.safetensors.checkpoint
 [[ $(files) == "$before" ]] || fail "rejected, but the files changed"
 
@@ -66,11 +66,11 @@ process=$!
 } >late.b  # opened when the run reads it
 status=0
 wait $process || status=$?
-((status == 1)) || fail "exit code $status"
-grep -q '^translate: late/model.safetensors.checkpoint: was not there when this run began; it is not written over' log ||
-    fail "the message gives no reason"
-cmp model.safetensors.checkpoint late/model.safetensors.checkpoint || fail "the checkpoint was overwritten"
-cmp model.safetensors late/model.safetensors || fail "the model next to the checkpoint was overwritten"
+((status == 1)) || fail "it ended with $status"
+grep -q '^translate: late/model.safetensors.checkpoint: did not exist when this run began and is not overwritten' log ||
+    fail "it does not say why it ended"
+cmp model.safetensors.checkpoint late/model.safetensors.checkpoint || fail "the checkpoint was written over"
+cmp model.safetensors late/model.safetensors || fail "the model beside the checkpoint was written over"
 
 # A model and a checkpoint of different runs.
 two_runs()

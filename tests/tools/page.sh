@@ -114,7 +114,7 @@ refused 'gold has 1 lines, valid.a has 12' "${page[@]}" --reference valid.b --go
 for ((i = 0; i < 12; ++i)); do echo 0-99; done >gold
 refused 'gold:1: a link of words 0 and 99' "${page[@]}" --reference valid.b --gold gold
 refused 'valid.a:1: "' "${page[@]}" --reference valid.b --gold valid.a
-contradicts '2 names for 1 model; give one for each' "${page[@]}" --name A --name B
+contradicts '2 names for 1 model; expected one per' "${page[@]}" --name A --name B
 refused 'codes: ' "${page[@]}" --model codes
 refused 'nowhere: cannot be opened' "${page[@]}" --reference nowhere
 refused 'valid.a: would overwrite' "$translate" page --model model.safetensors --source valid.a --output valid.a
@@ -158,9 +158,9 @@ for row in '1,2' '1,10,0.5,2,0.001,1.5,much,' '1,10,0.5,2,0.001,1.5,20.5,,' ''; 
 done
 echo "$header" >bad
 refused 'bad: has no epoch yet' "${curves[@]}" bad
-contradicts '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
+contradicts '1 name for 2 logs; expected one per' "${curves[@]}" log.csv other/log.csv --name one
 refused 'log.csv: would overwrite' "$translate" curves log.csv --output log.csv
-for wrong in much:'is not a number' 1e999:'is beyond what a double holds' 1e-400:'is beyond what a double holds'; do
+for wrong in much:'is not a number' 1e999:'is out of the range of a double' 1e-400:'is out of the range of a double'; do
     printf '%s\n1,10,0.5,2,0.001,1.5,20.5,\n2,20,1,1,0.001,%s,30,\n' "$header" "${wrong%:*}" >bad
     refused "bad:3: validation_loss: \"${wrong%:*}\" ${wrong#*:}" "${curves[@]}" bad
 done

@@ -14,8 +14,8 @@ empty()
 {
     local status=0
     "$@" >output 2>log </dev/null || status=$?
-    ((status == 2)) || fail "exit code $status: ${*@Q}"
-    grep -q 'the path is empty; give the name of a file' log || fail "wrong message: ${*@Q}"
+    ((status == 2)) || fail "ended with $status: ${*@Q}"
+    grep -q 'the path is empty; name a file' log || fail "another message: ${*@Q}"
     checked=$((checked + 1))
 }
 
@@ -74,7 +74,7 @@ mkdir to
 "$translate" run --model model.safetensors --input valid.a --alignments picture.svg >output 2>log || fail "through a link"
 [[ -L picture.svg && $(head -c 5 to/a.svg) == '<svg ' ]] || fail "the link was not followed"
 ln -s to/b.svg other.svg
-refused '--alignments and --page are one file' "$translate" run --model model.safetensors --input valid.a \
+refused '--alignments and --page are the same file' "$translate" run --model model.safetensors --input valid.a \
     --alignments to/b.svg --page other.svg
 ln -s loop.svg loop.svg
 refused 'loop.svg: cannot follow its symbolic links: Too many levels' "$translate" run --model model.safetensors \

@@ -32,23 +32,23 @@ sed -E 's/([.,?!:()]|“|”|„)/ \1 /g' train.b >cut.b
 if grep -q 'raw text' log; then fail "tokens are reported as raw text"; fi
 
 echo 'A man was sleepy.' | "$translate" run --model cut.safetensors --threads 1 >output 2>log || fail "run"
-grep -q '^note: 1 of 1 lines end in a word with a mark, such as "sleepy.", which the model does not know' log ||
-    fail "raw text for a model of tokens is not reported"
+grep -q '^note: 1 of 1 lines end in a word with a mark, such as "sleepy."; such words are not in the' log ||
+    fail "raw text for a model of tokens is not noticed"
 printf 'A man was sleepy.\nA dog was sleepy.\n' >raw.a
 printf 'Ein Mann\nEin Hund\n' >raw.b
 for command in 'score --source raw.a --target raw.b' 'align --source raw.a --target raw.b' 'page --source raw.a --output raw.html'; do
     # shellcheck disable=SC2086  # words
     "$translate" $command --model cut.safetensors --threads 1 >output 2>log || fail "$command"
-    grep -q '^note: 2 of 2 lines end in a word with a mark, such as "sleepy.", which the model does not know' log ||
-        fail "raw text for a model of tokens is not reported by $command"
+    grep -q '^note: 2 of 2 lines end in a word with a mark, such as "sleepy."; such words are not in the' log ||
+        fail "raw text for a model of tokens is not noticed by $command"
 done
 echo 'A man was sleepy .' | "$translate" run --model cut.safetensors --threads 1 >output 2>log || fail "run"
 if grep -q 'note: 1 of' log; then fail "run reports tokens as raw text"; fi
 
 # A program without SentencePiece and ICU rejects --raw.
 if ! train --raw --epochs 1 --model probe.safetensors; then
-    grep -q 'raw text needs SentencePiece and ICU, and this program was built without them; install them' log ||
-        fail "--raw fails without a reason"
+    grep -q 'raw text requires SentencePiece and ICU, but this program was built without them; install them' log ||
+        fail "no reason why --raw fails"
     echo "this program reads no raw text"
     exit 0
 fi
@@ -60,8 +60,8 @@ misused 'subword-model' "${training[@]:1}" --raw --subword-model chance
 # Input and output.
 raw=(--raw --subword-vocab 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --learning-rate 0.02 --epochs 14)
 train "${raw[@]}" || fail "training on raw text"
-grep -q 'pieces of words' log || fail "the log does not report subwords"
-grep -q 'best validation BLEU 100.00' log || fail "the sentences are not memorized"
+grep -q 'subwords' log || fail "it does not say what its tokens are"
+grep -q 'best validation BLEU 100.00' log || fail "the sentences are not learned by heart"
 cp model.safetensors by_heart.safetensors
 run() { "$translate" run --model model.safetensors --threads 1 "$@" 2>log; }
 [[ $(echo 'A man is sleeping.' | run) == 'Ein Mann schläft.' ]] || fail "A man is sleeping."
@@ -127,7 +127,7 @@ for forced in '' --forced; do
         ${forced:+"$forced"} 2>log || fail "page $forced"
     grep -q '"schläft"' page.html || fail "the page has no whole words"
 done
-refused 'cuts line 1 of valid.a into other words than model.safetensors' "$translate" page --model model.safetensors \
+refused 'splits line 1 of valid.a into other words than model.safetensors' "$translate" page --model model.safetensors \
     --model tokens.safetensors --source valid.a --output never.html --threads 1
 
 refused 'model.safetensors: reads raw text' "$translate" dimensions --model model.safetensors --source valid.a --target valid.b
@@ -151,12 +151,12 @@ cmp whole.safetensors.checkpoint parts.safetensors.checkpoint >/dev/null ||
     cmp whole.safetensors parts.safetensors || fail "training in two parts changes the model"
 # Errors are reported before the program learns from the text.
 head -n 119 train.b >short.b
-refused 'short.b has 119; parallel files need the same number' "${training[@]}" "${raw[@]}" --target short.b --model never.safetensors
-if grep 'casing and pieces' log; then fail "it learns before it compares file lengths"; fi
+refused 'short.b has 119; parallel files must have the same number' "${training[@]}" "${raw[@]}" --target short.b --model never.safetensors
+if grep 'casing and subwords' log; then fail "it learns before it compares the lengths of files"; fi
 refused '/dev/fd/' "${training[@]}" "${raw[@]}" --target <(cat short.b) --model never.safetensors
-if grep 'casing and pieces' log; then fail "it learns before it compares pipe lengths"; fi
+if grep 'casing and subwords' log; then fail "it learns before it compares the lengths of pipes"; fi
 refused 'started with --subword-vocab 150, not 160' "${training[@]}" "${raw[@]}" --subword-vocab 160 --epochs 5 --model parts.safetensors --resume
-if grep 'casing and pieces' log; then fail "it learns before it compares the options"; fi
+if grep 'casing and subwords' log; then fail "it learns before it compares the options"; fi
 
 # Other options.
 train "${raw[@]}" --epochs 1 --subword-model unigram --model unigram.safetensors || fail "unigram"

@@ -106,7 +106,7 @@ edited '"options.cell":"lstm"' '"options.cell":"gru"' model.safetensors >bad
 refused 'contradicts itself: "decoder.cell.W" is [8,32], but by its options and vocabularies [8,24]' \
     "$translate" run --model bad --input valid.a
 edited '"options.cell":"lstm"' '"options.cell":"vax"' model.safetensors >bad
-refused '--cell vax: --system rnnsearch takes gru or lstm' "$translate" run --model bad --input valid.a
+refused '--cell vax: --system rnnsearch supports gru or lstm' "$translate" run --model bad --input valid.a
 edited '"options.cell":"lstm"' '"options.system":"vax"' model.safetensors >bad
 refused 'there is no system "vax"' "$translate" run --model bad --input valid.a
 fresh
@@ -130,15 +130,14 @@ wrong 'hiden = 8' 'has no option --hiden'
 wrong 'hidden = eight' '--hidden: '
 wrong 'optimizer = vax' '--optimizer: '
 wrong 'hidden =' ''
-wrong 'cell = gru' '--cell again; line 1 has it, too'
+wrong 'cell = gru' '--cell is already set in line 1'
 wrong '[model]' '"[model]" is not an option'
 wrong 'model.hidden = 8' 'is not an option'
 wrong 'recipe = other' 'has no option --recipe'
 refused 'nowhere/recipe: cannot be opened' train --recipe nowhere/recipe
 
-# Recipes that come with the program have names, but a file of that name takes precedence; the program finds its recipes
-# from any folder.
-refused 'nowhere: no such file, and no recipe that comes with this program; there is bahdanau2015, luong2015, ' \
+# Recipes that come with the program have names, but a file comes first; the program finds them wherever it is called.
+refused 'nowhere: no such file, and not a recipe of this program; choose from bahdanau2015, luong2015, ' \
     train --recipe nowhere
 for name in luong2015 luong2015.ini; do
     train --recipe $name --layers 1 --epochs 1 || fail "--recipe $name"
@@ -155,10 +154,10 @@ for recipe in "$recipes"/*; do
     "$translate" train --recipe "$recipe" --help >help 2>log || fail "$recipe: $(cat log)"
 done
 
-# Options that exclude each other.
-contradicts '--adam-betas: is for --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
+# What does not go together.
+contradicts '--adam-betas: applies to --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
 misused 'excludes' "${training[@]:1}" --warm-up 3 --halve-from 3
 misused 'give two numbers' "${training[@]:1}" --adam-betas 0.9:1
-misused 'there is no system "vax"; there is ' "${training[@]:1}" --system vax
-[[ ! -e model.safetensors ]] || fail "rejected, but a model was written"
+misused 'there is no system "vax"; choose from ' "${training[@]:1}" --system vax
+[[ ! -e model.safetensors ]] || fail "refused, but there is a model"
 no_temporaries

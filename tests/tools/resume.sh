@@ -146,7 +146,7 @@ for other in '--hidden 9' '--attention additive' '--dropout 0.2' '--seed 2' '--b
     # shellcheck disable=SC2086  # option and value
     refused "${other% *}" train "${how[@]}" $other --resume
 done
-refused 'started with --learning-rate 0.0001, not 0.1; give' train "${how[@]}" --learning-rate 0.1 --resume
+refused 'started with --learning-rate 0.0001, not 0.1; pass' train "${how[@]}" --learning-rate 0.1 --resume
 cp train.b train.old
 sed '7s/.*/eins eins eins eins eins/' train.old >train.b
 refused 'another text' train "${how[@]}" --resume
@@ -159,5 +159,5 @@ mv valid.old valid.a
 train "${how[@]}" --resume --threads 2 || fail "resuming with more threads"
 grep -q '^note: started with --threads 1, resumed with 2' log || fail "the number of threads is not reported"
 rm model.safetensors
-refused 'best model so far is gone' train "${how[@]}" --resume
+refused 'best model so far is missing' train "${how[@]}" --resume
 no_temporaries

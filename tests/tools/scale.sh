@@ -37,13 +37,13 @@ rm model.safetensors.checkpoint
 # The file is reused, also with another seed, and gives the same result; --cache sets its path.
 before=$(stat -c '%i %y' model.safetensors.corpus)
 train "${sharded[@]}" || fail "again"
-grep -q '^model.safetensors.corpus: 300 sentence pairs in 4 shards, as they were read before' log || fail "the text is read again"
-[[ $(stat -c '%i %y' model.safetensors.corpus) == "$before" ]] || fail "the file was written again"
-cmp model.safetensors sharded.safetensors || fail "reused shards change the model"
+grep -q '^model.safetensors.corpus: 300 sentence pairs in 4 shards, from the cache' log || fail "it is read again"
+[[ $(stat -c '%i %y' model.safetensors.corpus) == "$before" ]] || fail "it was written again"
+cmp model.safetensors sharded.safetensors || fail "used again, the shards give another model"
 rm model.safetensors model.safetensors.checkpoint
 mv model.safetensors.corpus kept.corpus
 train "${sharded[@]}" --cache kept.corpus --seed 4 || fail "another seed"
-grep -q '^kept.corpus: .*as they were read before' log || fail "another seed rebuilds the shards"
+grep -q '^kept.corpus: .*from the cache' log || fail "another seed makes other shards"
 cmp -s model.safetensors sharded.safetensors && fail "another seed has the same order"
 [[ -e model.safetensors.corpus ]] && fail "--cache is ignored"
 rm model.safetensors*
@@ -85,9 +85,9 @@ for pause in 0.3 0.5 0.7; do
 done
 # With another --shard, an unfinished run is rejected.
 if [[ $resume ]]; then
-    refused 'on a text in 4 shards, and now it is in 2; give the same files and the same --shard' \
+    refused 'on a text in 4 shards, now 2; pass the same files and the same --shard' \
         train "${how[@]}" --shard 160 --resume
-    refused 'on a text in 4 shards, and now it is in 1; give' train "${how[@]}" --resume
+    refused 'on a text in 4 shards, now 1; pass' train "${how[@]}" --resume
 fi
 # shellcheck disable=SC2086
 train "${sharded[@]}" --cache kept.corpus $resume || fail "resuming"
@@ -119,17 +119,17 @@ remade()
 {
     rm -f model.safetensors model.safetensors.checkpoint
     train "${sharded[@]}" --epochs 1 --cache stale.corpus "${@:2}" || fail "$1"
-    grep -q "^note: stale.corpus.*$1.*made anew" log || fail "'$1' is not reported"
+    grep -q "^note: stale.corpus.*$1.*rebuilt" log || fail "no word of '$1'"
     grep -q '^stale.corpus: [0-9]* sentence pairs in . shards, read in' log || fail "not rebuilt: $1"
 }
 # From another text: of the same size, of another size, and with other options.
 cp kept.corpus stale.corpus
 cp train.b train.old
 sed '7s/eins/zwei/' train.old >train.b
-remade 'of another text'
+remade 'for another text'
 cmp -s stale.corpus kept.corpus && fail "another text has the same shards"
 mv train.old train.b
-remade 'of another text'
+remade 'for another text'
 remade 'other options' --max-length 3
 remade 'other options' --bpe 5
 remade 'other options'
@@ -140,7 +140,7 @@ tail -c +4097 stale.corpus | cmp - <(tail -c +4097 kept.corpus) || fail "rebuilt
 size=$(stat -c %s kept.corpus)
 for bytes in 8 63 64 500 4096 $((size - 1)); do
     head -c "$bytes" kept.corpus >stale.corpus
-    remade 'cut off\|not a file of sentence pairs\|damaged'
+    remade 'truncated\|not a file of sentence pairs\|damaged'
 done
 { head -c 70 kept.corpus; printf X; tail -c +72 kept.corpus; } >stale.corpus
 remade 'damaged'
@@ -148,11 +148,11 @@ remade 'damaged'
 cp stale.corpus good.corpus
 printf '\377' | dd of=stale.corpus bs=1 seek=$((size - 3)) conv=notrunc status=none
 rm -f model.safetensors model.safetensors.checkpoint
-refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it, and it is made anew' train "${sharded[@]}" --cache stale.corpus
-# A file that is not a shard file is not overwritten, nor is the text.
+refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it to rebuild it' train "${sharded[@]}" --cache stale.corpus
+# What is not such a file is left alone, and so is the text.
 echo 'dear diary' >stale.corpus
-refused 'stale.corpus: not what this program writes there' train "${sharded[@]}" --cache stale.corpus
-[[ $(cat stale.corpus) == 'dear diary' ]] || fail "a user's file was overwritten"
+refused 'stale.corpus: not a file of this program' train "${sharded[@]}" --cache stale.corpus
+[[ $(cat stale.corpus) == 'dear diary' ]] || fail "another's file was written over"
 refused 'train.a: would overwrite an input' train "${sharded[@]}" --cache train.a
 
 # A full disk, here a limit on the size of files: it is reported, and no file remains.
@@ -169,6 +169,6 @@ grep -q '^translate: stale.corpus: cannot write: ' log || fail "a full disk is n
 
 # Text from a pipe is also read once, and its file is not reused.
 train "${sharded[@]}" --epochs 1 --source <(cat train.a) --cache stale.corpus || fail "from a pipe"
-cmp <(tail -c +4097 stale.corpus) <(tail -c +4097 kept.corpus) || fail "shards of a pipe differ"
-remade 'of another text' --source <(cat train.a)
+cmp <(tail -c +4097 stale.corpus) <(tail -c +4097 kept.corpus) || fail "from a pipe, the shards are others"
+remade 'for another text' --source <(cat train.a)
 no_temporaries

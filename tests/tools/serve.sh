@@ -36,9 +36,9 @@ grep -q 'translate: line 4: text has 30 tokens; at most 20' log || fail "no mess
 # An endless line is rejected once it is too long; the lines before it are answered.
 status=0
 { head -n 2 valid.a && head -c 20000000 /dev/zero; } | serve --model model.safetensors --stdin >lines 2>log || status=$?
-((status == 1)) || fail "an endless line: exit code $status"
-head -n 2 offline | cmp - lines || fail "the lines before an endless one: $(cat lines)"
-grep -q 'standard input:3: a line of more than 16777216 bytes' log || fail "no message for an endless line: $(cat log)"
+((status == 1)) || fail "a line without an end ends with $status"
+head -n 2 offline | cmp - lines || fail "the lines before one without an end: $(cat lines)"
+grep -q 'standard input:3: a line has more than 16777216 bytes' log || fail "no message for a line without an end: $(cat log)"
 
 # No line is lost, even with a short queue.
 for ((i = 0; i < 15; ++i)); do cat valid.a; done >many
@@ -81,7 +81,7 @@ cmp lines offline || fail "docs/how_to/service.md translates lines differently"
 
 serve --help >help
 awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
-contradicts '--beam 100 is more than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
+contradicts '--beam 100 is greater than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
 refused 'nowhere: cannot be opened' "$translate" serve --model nowhere --port 0
 misused '--queue' serve --model model.safetensors --queue 0
 misused '--port' serve --model model.safetensors --port 65536
@@ -138,19 +138,19 @@ translates 400 'text must be a string' '{"text": 1}'
 for text in '[["one"]]' '["one", 1]' '[1, "one"]' '{"text": "one"}' '["one", ["two"]]' '["one", {"text": "one"}]' null true; do
     translates 400 'text must be a string' "{\"text\": $text}"
 done
-translates 200 '"translations":[{"text":""' '{"text": 1, "beam": [2], "text": "", "beam": 1}'  # of duplicate names the last is used
-translates 400 'of more than 3 levels' "$(printf '[%.0s' {1..2000})"
+translates 200 '"translations":[{"text":""' '{"text": 1, "beam": [2], "text": "", "beam": 1}'  # of equal names the last
+translates 400 'more than 3 levels' "$(printf '[%.0s' {1..2000})"
 translates 400 'ill-formed UTF-8' $'{"text": "\xff"}'
 translates 400 '\"bean\" is not known' '{"text": "one", "bean": 2}'
 translates 400 'beam must be a whole number from 1 to 64, not 1000000000' '{"text": "one", "beam": 1000000000}'
 for beam in 0 -1 1.5 1e9 '"2"' null '[1]' '{"a": {"b": 1}}' 99999999999999999999; do translates 400 'beam must be a whole number' "{\"text\": \"one\", \"beam\": $beam}"; done
 for penalty in -1 11 1e999 '"x"'; do translates 400 '' "{\"text\": \"one\", \"length_penalty\": $penalty}"; done
-translates 400 '3 alternatives of a beam of 2' '{"text": "one", "beam": 2, "alternatives": 3}'
+translates 400 '3 alternatives with a beam of 2' '{"text": "one", "beam": 2, "alternatives": 3}'
 translates 400 'alignment must be true or false' '{"text": "one", "alignment": 1}'
 translates 413 'text has 30 tokens; at most 20' "{\"text\": \"$long\"}"
 translates 413 'text 1 has 1000 bytes; at most 640' "{\"text\": [\"one\", \"$(printf 'x%.0s' {1..1000})\"]}"
 translates 413 '51 texts in one request; at most 50' "{\"text\": [$(printf '"one",%.0s' {1..50})\"one\"]}"
-translates 413 'a body of 6015 bytes; at most 5000' "{\"text\": \"$(printf 'x%.0s' {1..6003})\"}"
+translates 413 'the body has 6015 bytes; at most 5000' "{\"text\": \"$(printf 'x%.0s' {1..6003})\"}"
 answers 405 'Allow: POST' GET /translate ''
 answers 405 'only GET, HEAD is allowed' POST /metrics ''
 answers 403 '--allow-origin' OPTIONS /translate '' 'Origin: http://example.com'
@@ -158,11 +158,11 @@ answers 405 'only POST' OPTIONS /translate ''
 answers 403 '--allow-origin' POST /translate '{"text": "one"}' 'Origin: http://example.com'
 answers 200 '"text":' POST /translate '{"text": "one"}' 'Origin: http://localhost'
 [[ $(raw 'GET /health HTTP/1.1\r\nHost: example.com\r\n\r\nGET /health HTTP/1.0\r\n\r\n' | head -n 1) == 'HTTP/1.1 403 '* ]] || fail "a request to another host"
-[[ $(raw 'POST /translate HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | head -n 1) == 'HTTP/1.1 415 '* ]] || fail "a body that is not JSON"
-answers 404 '/nothing: there are POST /translate' GET /nothing ''
+[[ $(raw 'POST /translate HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | head -n 1) == 'HTTP/1.1 415 '* ]] || fail "what is no JSON"
+answers 404 '/nothing: not found; choose from POST /translate' GET /nothing ''
 answers 411 'Content-Length' POST /translate '' 'Transfer-Encoding: chunked'
 answers 415 'Content-Encoding' POST /translate '{}' 'Content-Encoding: gzip'
-answers 400 'Content-Length is not one number' POST /translate '{}' 'Content-Length: 1'
+answers 400 'Content-Length is not a single number' POST /translate '{}' 'Content-Length: 1'
 answers 400 'Name: value' GET /health '' 'X y: z'
 answers 200 '"status":"ok"' GET /health ''
 answers 200 "default-src 'none'" GET / ''

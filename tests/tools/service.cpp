@@ -170,7 +170,7 @@ TEST_CASE("The work of a request and the size of its answer are limited")
     CHECK(answer_to("{" + text + R"(, "beam": 50})").status == 200);
     const auto work = answer_to("{" + text + R"(, "beam": 51})");
     CHECK(work.status == 413);
-    CHECK(has(work.body, "20 tokens and a beam of 51 make 1020; at most 1000 are accepted in one request"));
+    CHECK(has(work.body, "20 tokens and a beam of 51 make 1020; at most 1000 are accepted per request"));
     CHECK(answer_to("{" + text + R"(, "beam": 10, "alternatives": 6, "alignment": true})").status == 200);
     const auto numbers = answer_to("{" + text + R"(, "beam": 10, "alternatives": 7, "alignment": true})");
     CHECK(numbers.status == 413);  // 8 times 131, for two sentences

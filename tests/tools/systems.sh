@@ -58,13 +58,13 @@ SYSTEMS
     fail "an ensemble of different systems"
 refused 'does not read the same words' "$translate" run --model 0.safetensors --model 15.safetensors --input some
 
-contradicts '--heads: --system luong has no use for it; leave it out, or give --system transformer' \
+contradicts '--heads: --system luong does not support it; omit it, or use --system transformer' \
     "${training[@]}" --system luong --heads 2
-contradicts '--attention temporal: --system luong takes none, location' "${training[@]}" --system luong --attention temporal
-contradicts '--cell lstm does not go together with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
+contradicts '--attention temporal: --system luong supports none, location' "${training[@]}" --system luong --attention temporal
+contradicts '--cell lstm is incompatible with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
 status=0
 "${training[@]}" --system gru 2>log || status=$?
-((status == 2)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a nonexistent system is not rejected"
-contradicts '--reverse-source: --system rnnsearch has no use for it; leave it out, or give --system luong' \
+((status == 2)) && grep -q 'there is no system "gru"; choose from rnnsearch' log || fail "a system that does not exist"
+contradicts '--reverse-source: --system rnnsearch does not support it; omit it, or use --system luong' \
     "${training[@]}" --reverse-source
 contradicts '3 heads for a width of 8' "${training[@]}" --system transformer --heads 3

@@ -28,7 +28,7 @@ sed -E 's/^    -?[0-9.e-]+  /    /' found | cmp - expected || fail "the translat
 
 # The source of each word, in reverse order. Then the score, and the threads' answers.
 [[ $(grep -c ' <- ' output) == 2 ]] || fail "two words have no alignment"
-grep -q '^log p = -[0-9.e-]* nats, of 2 pieces$' output || fail "no score"
+grep -q '^log p = -[0-9.e-]* nats, of 2 subwords$' output || fail "no score"
 translate run --model en-de.safetensors --beam 4 --input some >expected 2>log || fail "translate run --beam 4"
 tail -n 3 output | cmp - expected || fail "threads translate differently"
 

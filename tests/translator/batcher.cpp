@@ -169,7 +169,7 @@ TEST_CASE("A request that does not fit in the queue is rejected as a whole")
 {
     held now({.batch = 4, .queue = 3});
     const auto two = now.at.submit({{"a", 1}, {"b", 1}}, 0, ever);
-    CHECK_THROWS_WITH_AS(now.at.submit({{"c", 1}, {"d", 1}}, 0, ever), "2 lines are waiting; at most 3 may",
+    CHECK_THROWS_WITH_AS(now.at.submit({{"c", 1}, {"d", 1}}, 0, ever), "2 lines are waiting; at most 3 are allowed",
                          heed::translator::queue_full);
     CHECK(now.at.counters().waiting == 2);
     CHECK(now.at.counters().refused == 1);
@@ -271,7 +271,7 @@ TEST_CASE("A line that throws fails only its own request")
     CHECK(before->get() == strings{"a/0"});
     CHECK(after->get() == strings{"d/0"});
     CHECK_THROWS_WITH_AS(bad->get(), "bad line", std::runtime_error);
-    CHECK_THROWS_WITH_AS(now.ask("fewer", 1)->get(), "batcher: the work gave 0 results for 1 lines", heed::error);
+    CHECK_THROWS_WITH_AS(now.ask("fewer", 1)->get(), "batcher: the work returned 0 results for 1 lines", heed::error);
     CHECK_THROWS_WITH_AS(now.ask("bad", 1)->get(), "bad line", std::runtime_error);
     CHECK(now.ask("e", 1)->get() == strings{"e/0"});
     now.at.stop();
@@ -432,7 +432,7 @@ TEST_CASE("In a child of fork() a batcher can only be destroyed")
                 what();
                 ++wrong;
             } catch (const heed::translator::stopping& why) {
-                wrong += std::string(why.what()).find("make another one") == std::string::npos;
+                wrong += std::string(why.what()).find("construct another batcher") == std::string::npos;
             }
         };
         stops([&] { now.ask("third", 1); });

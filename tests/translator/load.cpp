@@ -377,7 +377,7 @@ TEST_CASE("--reverse-source: files of earlier versions, invalid values and unsup
     heed::io::save("reversed.safetensors", archive);
     const std::string why = message([&] { load("reversed.safetensors"); });
     CHECK(why.starts_with("reversed.safetensors: trained with --reverse-source by an earlier heed"));
-    CHECK(why.ends_with("train it anew"));
+    CHECK(why.ends_with("train again"));
     archive.metadata["options.reverse-source"] = "3";
     CHECK(message([&] { translator::from_archive(archive); }) ==
           "options.reverse-source is \"3\" in its metadata, but must be 0 or 2");
@@ -385,7 +385,7 @@ TEST_CASE("--reverse-source: files of earlier versions, invalid values and unsup
     CHECK(archive.metadata.at("options.reverse-source") == "0");
     archive.metadata["options.reverse-source"] = "2";
     CHECK(message([&] { translator::from_archive(archive); }) ==
-          "--reverse-source: --system rnnsearch has no use for it; leave it out, or give --system luong");
+          "--reverse-source: --system rnnsearch does not support it; omit it, or use --system luong");
 }
 
 TEST_CASE("several threads get the results of one, bit for bit")
@@ -444,13 +444,13 @@ TEST_CASE("invalid text, conflicting options and files that are not models are r
               model.translate({"a man", "a m\xffn"});
           }) == "translate: line 2: byte 4, 0xff, is not valid UTF-8");
     CHECK(message([&] { model.translate(std::string_view("a\0b", 3)); }) ==
-          "translate: line 1: byte 2, 0x00, does not belong in text");
+          "translate: line 1: byte 2, 0x00, is not allowed in text");
     CHECK(message([&] { model.translate("a", {.beam = 2, .alternatives = 3}); }) ==
           "search: the 3 best of a beam of 2; the beam must be 3 or more");
-    CHECK(message([&] { model.translate("a", {.beam = 0}); }) == "search: beam and best count from 1");
-    CHECK(message([&] { model.translate("a", {.batch = 0}); }) == "translate: a batch of no lines; give 1 or more");
+    CHECK(message([&] { model.translate("a", {.beam = 0}); }) == "search: beam and best must be at least 1");
+    CHECK(message([&] { model.translate("a", {.batch = 0}); }) == "translate: a batch of 0 lines; must be at least 1");
     CHECK(message([&] { model.translate("a", {.min_length = 3, .max_length = 2}); }) ==
-          "search: a least length of 3 is more than the most, 2");
+          "search: the minimum length 3 is greater than the maximum, 2");
     CHECK(message([&] { model.score(std::vector<std::string>{"a"}, std::vector<std::string>{}); }) ==
           "score: 1 source and 0 targets; line n of one must translate line n of the other");
     CHECK(message([&] { load(std::vector<std::filesystem::path>{}); }).starts_with("load: no file"));

@@ -38,15 +38,15 @@ TEST_CASE("an option that a system does not support is rejected, and systems tha
     CHECK(!misplaced("cell", all[0], all));
     CHECK(!misplaced("heads", all[2], all));
     CHECK(misplaced("heads", all[0], all) ==
-          "--heads: --system one has no use for it; leave it out, or give --system three");
+          "--heads: --system one does not support it; omit it, or use --system three");
     CHECK(misplaced("cell", all[2], all) ==
-          "--cell: --system three has no use for it; leave it out, or give --system one or two");
+          "--cell: --system three does not support it; omit it, or use --system one or two");
 }
 
 TEST_CASE("a value that a system does not support is rejected")
 {
     const some_options general{{{"attention", "general"}, {"hidden", "8"}}};
-    CHECK(unsuitable(general, all[0]) == "--attention general: --system one takes none or dot");
+    CHECK(unsuitable(general, all[0]) == "--attention general: --system one supports none or dot");
     CHECK(!unsuitable(general, all[1]));
     CHECK(!unsuitable(general, all[2]));
     CHECK(!unsuitable(some_options{{{"cell", "anything"}}}, all[0]));

@@ -17,7 +17,7 @@
 
 namespace evaluation {
 
-/// Source words that no target word looked at.
+/// Source words that receive too little attention.
 struct adequacy_command : command {
     std::string source, output;
     bool of_links = false;
@@ -26,16 +26,16 @@ struct adequacy_command : command {
 
     void declare(CLI::App& app) override
     {
-        app.description("Source words that a translation overlooks: those that receive less than --threshold of\n"
-                        "attention from all target words together. A target word pays 1.");
+        app.description("Source words that a translation overlooks: those that receive less than --threshold\n"
+                        "attention in total. Each target word distributes 1.");
         declare_systems(app,
                         "weights, as `translate align --weights` writes them: a line for each target word with a\n"
                         "number for each source word and the end; a blank line after each pair",
                         "evaluate adequacy --source test.en system.weights");
         CLI::Option* const from =
             app.add_option("--source", source,
-                           "the source sentences; checks the numbers, and is needed to count the\n"
-                           "words of those whose translation is empty")
+                           "the source sentences; used to check the number of weights, and required to\n"
+                           "count the words of sentences with an empty translation")
                 ->type_name("FILE");
         app.add_flag("--links", of_links, "the files have links i-j instead: words without one are overlooked")
             ->needs(from);
@@ -54,23 +54,24 @@ struct adequacy_command : command {
         namespace metrics = heed::metrics;
         if (!output.empty()) {
             if (systems.size() != 1)
-                throw program::misuse(fmt::format("adequacy: --output is for one file, but got {}", systems.size()));
-            if (output == "-") throw program::misuse("adequacy: --output - would be where the table is; name a file");
+                throw program::misuse(
+                    fmt::format("adequacy: --output requires exactly one file, got {}", systems.size()));
+            if (output == "-")
+                throw program::misuse("adequacy: --output - conflicts with the table on standard output; name a file");
             check_output(output, {systems.front(), source});
         }
         std::optional<corpus> from;
         if (!source.empty()) from = read(source);
         report result;
         result.table = {{"system", "overlooked", sure.title(), "words", "of", "sentences", "of"}};
-        result.note =
-            fmt::format("overlooked: source words with less than {:g} of attention, in percent", how.threshold);
+        result.note = fmt::format("overlooked: source words with attention below {:g}, in percent", how.threshold);
         result.data = {{"metric", "adequacy"}, {"threshold", how.threshold}, {"systems", json::array()}};
         std::optional<std::size_t> sentences;
         for (const corpus& file : read(systems)) {
             const std::vector<std::vector<double>> received =
                 of_links ? from_links(file, *from) : from_weights(file, from);
             if (sentences.value_or(received.size()) != received.size())
-                throw heed::error(fmt::format("{} has {}, {} has {}; they need the same number", file.name,
+                throw heed::error(fmt::format("{} has {}, {} has {}; the numbers must be equal", file.name,
                                               heed::counted(received.size(), "pair"), systems.front(), *sentences));
             sentences = received.size();
             std::vector<metrics::adequacy_counts> statistics;
@@ -118,8 +119,8 @@ private:
         const auto finish = [&] {
             const std::size_t pair = result.size();
             if (from && pair >= from->lines.size())
-                throw heed::error(fmt::format("{} has more pairs than {} has lines, which are {}", file.name,
-                                              from->name, from->lines.size()));
+                throw heed::error(
+                    fmt::format("{} has more pairs than {} has lines ({})", file.name, from->name, from->lines.size()));
             const std::size_t words = from ? from->lines[pair].size() : rows.empty() ? 0 : rows.front().size() - 1;
             result.push_back(heed::metrics::attention_received(rows, words));
             rows.clear();
@@ -135,14 +136,13 @@ private:
                                            ? from->lines[result.size()].size() + 1
                                            : rows.front().size();
             if (rows.back().size() != wanted)
-                throw heed::error(
-                    fmt::format("{}: has {} where there must be {}: one for each source word and one for the "
-                                "end; a blank line ends a pair",
-                                where, heed::counted(rows.back().size(), "weight"), wanted));
+                throw heed::error(fmt::format("{}: has {}, expected {}: one for each source word and one for the "
+                                              "end; a blank line ends a pair",
+                                              where, heed::counted(rows.back().size(), "weight"), wanted));
         }
         if (!rows.empty()) finish();
         if (from && result.size() != from->lines.size())
-            throw heed::error(fmt::format("{} has {}, {} has {}; they need the same number", file.name,
+            throw heed::error(fmt::format("{} has {}, {} has {}; the numbers must be equal", file.name,
                                           heed::counted(result.size(), "pair"), from->name,
                                           heed::counted(from->lines.size(), "line")));
         return result;
@@ -156,7 +156,7 @@ private:
             const auto read = std::from_chars(each.data(), end, numbers.emplace_back());
             if (read.ptr != end || read.ec != std::errc{} || !std::isfinite(numbers.back()))
                 throw heed::error(
-                    fmt::format("{}: \"{}\" is not a weight; are these links? Then give --links", where, each));
+                    fmt::format("{}: \"{}\" is not a weight; if these are links, pass --links", where, each));
         }
         return numbers;
     }

@@ -27,23 +27,22 @@ struct align_command : command {
     void declare(CLI::App& app) override
     {
         namespace metrics = heed::metrics;
-        app.description(
-            "Word alignments against human ones: precision, recall, F1 and AER (Och & Ney 2003), in percent.");
+        app.description("Word alignments compared with human alignments: precision, recall, F1 and AER (Och & Ney "
+                        "2003), in percent.");
         declare_systems(app, "links i-j of each line's words (Pharaoh format)",
                         "evaluate align --gold test.gold forward.links reverse.links --symmetrize grow-diag");
         app.add_option("--gold", gold, "human links: i-j sure, ipj possible; positions from 0")->type_name("FILE");
         std::vector<std::string> known;
         for (const auto& each : metrics::symmetrizations) known.emplace_back(each.first);
         app.add_option("--symmetrize", methods,
-                       "make one alignment of two files, both source-target: intersection, union, grow-diag,\n"
+                       "combine the alignments of two files, both source-target: intersection, union, grow-diag,\n"
                        "grow-diag-final, grow-diag-final-and, grow-diag-strict or grow-diag-final-strict (strict: a\n"
-                       "link is added only if neither of its words has a partner yet); may be given several times")
+                       "link is added only if neither of its words is linked yet); may be repeated")
             ->check(CLI::IsMember(known).description(""))
             ->type_name("METHOD")
             ->allow_extra_args(false);
         app.add_flag("--flip", flip, "with --symmetrize: the second file is target-source, j-i");
-        app.add_option("--output", output,
-                       "write the symmetrized links; -: to standard output, if --gold does not print there")
+        app.add_option("--output", output, "write the symmetrized links; -: to standard output, if --gold is not given")
             ->type_name("FILE");
         CLI::Option* const from = app.add_option("--source", source, "the sentences, to check that links are in range");
         CLI::Option* const to = app.add_option("--target", target, "their translations");
@@ -63,10 +62,10 @@ struct align_command : command {
         if (!methods.empty() && systems.size() != 2) throw program::misuse(not_two_files());
         if (methods.empty() && flip) throw program::misuse("align: --flip is for --symmetrize");
         if (!output.empty() && methods.size() != 1)
-            throw program::misuse("align: --output needs --symmetrize with one method");
+            throw program::misuse("align: --output requires --symmetrize with exactly one method");
         const bool to_standard_output = output == "-";
         if (to_standard_output && (!gold.empty() || as_json))
-            throw program::misuse("align: --output - and the report would both be on standard output; name a file");
+            throw program::misuse("align: --output - conflicts with the report on standard output; name a file");
         if (!output.empty() && !to_standard_output) {
             std::vector<std::string> inputs = systems;
             inputs.insert(inputs.end(), {gold, source, target});
@@ -146,15 +145,15 @@ private:
     std::string not_two_files() const
     {
         std::string text =
-            fmt::format("align: --symmetrize takes two files, forward and reverse, but got {}", systems.size());
+            fmt::format("align: --symmetrize requires two files, forward and reverse, got {}", systems.size());
         for (const std::string& each : systems)
             for (const auto& known : heed::metrics::symmetrizations)
                 if (each == known.first && !std::filesystem::exists(each))
-                    return text + fmt::format("; of several methods, each needs its own: --symmetrize {}", each);
+                    return text + fmt::format("; repeat the option for each method: --symmetrize {}", each);
         return text;
     }
 
-    /// Throws unless every link lies inside its sentences; drops pairs that are too long.
+    /// Throws unless every link is inside its sentences; drops pairs that are too long.
     void check_lengths(const std::vector<corpus>& files, const std::vector<std::string>& names,
                        const std::vector<std::vector<heed::metrics::links>>& proposals,
                        const std::vector<heed::metrics::gold_links>& golden, std::vector<bool>& counts) const

@@ -23,7 +23,7 @@
 
 namespace evaluation {
 
-/// Numeric options: --help does not state their range, but the error for a wrong value does.
+/// Numeric options: --help omits their range; the error for an invalid value reports it.
 template <class Number>
 CLI::Validator from_to(Number low, Number high)
 {
@@ -36,8 +36,8 @@ CLI::Validator from_to(Number low, Number high)
                     return fmt::format("{} is not a {}number", heed::text::printable(text),
                                        std::is_integral_v<Number> ? "whole " : "");
                 if (minus || read.ec != std::errc{} || value < low || value > high)
-                    return fmt::format("{} is not from {} to {}", heed::text::printable(text), low, high);
-                if constexpr (std::is_integral_v<Number>) text = std::to_string(value);  // 010 is ten, not eight
+                    return fmt::format("{} is not between {} and {}", heed::text::printable(text), low, high);
+                if constexpr (std::is_integral_v<Number>) text = std::to_string(value);  // 010 is ten, not octal 8
                 return "";
             },
             ""};
@@ -75,12 +75,12 @@ protected:
     }
 };
 
-/// The references of a metric that takes several.
+/// The references of a metric that accepts several.
 inline void declare_references(CLI::App& app, std::vector<std::string>& references)
 {
     app.add_option("--reference", references,
-                   "reference translations; may be given several times: an empty line is then no reference\n"
-                   "if another file has words there")
+                   "reference translations; may be repeated: an empty line is then ignored\n"
+                   "if another file has words in that line")
         ->required()
         ->type_name("FILE")
         ->allow_extra_args(false);
@@ -94,7 +94,7 @@ Statistics total(const std::vector<Statistics>& sentences)
     return sum;
 }
 
-/// Shows a metric's progress on a terminal: "1280/20000 sentences, 350/s, left 53 s".
+/// Shows the progress of a metric on a terminal: "1280/20000 sentences, 350/s, left 53 s".
 inline heed::metrics::progress shown(const char* what = "sentences")
 {
     return [line = std::make_shared<program::progress>(0, true, what)](std::size_t done, std::size_t all) {
@@ -102,21 +102,21 @@ inline heed::metrics::progress shown(const char* what = "sentences")
     };
 }
 
-/// The certainty of a score.
+/// Confidence interval of a score.
 struct resampling {
     heed::metrics::bootstrap_options how;
 
     void declare(CLI::App& app)
     {
-        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: no bootstrap, no interval")
+        app.add_option("--resamples", how.resamples, "bootstrap resamples for the interval; 0: no interval")
             ->transform(whole(0, 1000000))
             ->type_name("N")
             ->capture_default_str();
-        app.add_option("--confidence", how.confidence, "of the interval")
+        app.add_option("--confidence", how.confidence, "confidence level of the interval")
             ->check(number(0.01, 0.999))
             ->type_name("P")
             ->capture_default_str();
-        app.add_option("--seed", how.seed, "the same seed draws the same sentences")
+        app.add_option("--seed", how.seed, "random seed; equal seeds draw equal resamples")
             ->transform(whole(0, std::uint64_t{1} << 62))
             ->type_name("N")
             ->capture_default_str();
@@ -129,7 +129,7 @@ struct resampling {
     {
         constexpr std::size_t enough = 30;
         if (how.resamples == 0 || sentences >= enough) return "";
-        return fmt::format("\nwarning: the resamples of {} differ too little for an interval or a p to mean anything",
+        return fmt::format("\nwarning: {}: too few distinct resamples for a meaningful interval or p-value",
                            heed::counted(sentences, "sentence"));
     }
 

@@ -23,30 +23,30 @@ namespace evaluation {
 
 using heed::text::sentence;
 
-/// The contents of a file and its name: one sentence per line. A line may be empty, since a translation may be.
+/// A file name and its contents: one sentence per line. Lines may be empty, since translations may be.
 struct corpus {
     std::string name;
     std::vector<sentence> lines;
 };
 
-/// The lines of a file, one after the other. "-" is standard input.
+/// The lines of a file in order. "-" is standard input.
 class line_source {
 public:
     explicit line_source(const std::string& name) : name_(name == "-" ? "standard input" : name)
     {
         static bool done = false;
         if (name == "-" && std::exchange(done, true))
-            throw heed::error("standard input: can only be read once; - was given twice");
+            throw heed::error("standard input can be read only once; - was given twice");
         if (name != "-") file_ = heed::text::open_text(name);
         reader_.emplace(name == "-" ? std::cin : file_, name_, heed::text::empty_lines::keep);
     }
-    /// The lines of a file that has been read.
+    /// The lines of a file that has already been read.
     explicit line_source(const corpus& kept) : name_(kept.name), kept_(&kept) {}
     line_source(const line_source&) = delete;
     line_source& operator=(const line_source&) = delete;
 
     const std::string& name() const { return name_; }
-    /// Read so far.
+    /// Number of lines read so far.
     std::size_t lines() const { return lines_; }
 
     bool next(sentence& words)
@@ -67,7 +67,7 @@ private:
     std::size_t lines_ = 0;
 };
 
-/// The lines of a file, for its progress; 0 if it is not a regular file, which can be read once only.
+/// The number of lines of a file, for its progress; 0 if it is not a regular file and can only be read once.
 inline std::size_t count_lines(const std::string& name)
 {
     std::error_code not_there;
@@ -105,13 +105,13 @@ inline std::vector<corpus> read(const std::vector<std::string>& names)
     return result;
 }
 
-/// Line n of one file belongs to line n of the other.
+/// Checks that line n of one file corresponds to line n of the other.
 inline void require_as_many(const std::string& name, std::size_t lines, const std::string& other,
                             std::size_t other_lines)
 {
     if (lines != other_lines)
         throw heed::error(
-            fmt::format("{} has {}, {} has {}; they need the same number, since line n of one belongs to line n "
+            fmt::format("{} has {}, {} has {}; the numbers must be equal, since line n of one belongs to line n "
                         "of the other",
                         name, heed::counted(lines, "line"), other, other_lines));
 }
@@ -121,7 +121,7 @@ inline void require_as_many(const std::string& name, std::size_t lines, const co
     require_as_many(name, lines, other.name, other.lines.size());
 }
 
-/// Sets of references: line n of each belongs to line n of the others.
+/// Sets of references: line n of each set corresponds to line n of the others.
 inline std::vector<corpus> read_references(const std::vector<std::string>& names)
 {
     std::vector<corpus> result = read(names);
@@ -129,8 +129,8 @@ inline std::vector<corpus> read_references(const std::vector<std::string>& names
     return result;
 }
 
-/// A system's lines beside those of its references, some at a time, so that a large text does not have to fit in
-/// memory: the references are read again for each system, unless they come from a pipe.
+/// Reads a system's lines together with those of its references in chunks, so that a large text does not have to fit in
+/// memory. The references are read again for each system, unless they come from a pipe.
 class side_by_side {
 public:
     side_by_side(const std::vector<std::string>& references, std::size_t systems) : references_(references)
@@ -142,8 +142,8 @@ public:
         }
     }
 
-    /// Calls work(system, references) for the next lines of each, as often as there are some; returns the number of
-    /// lines. Throws heed::error unless all files have as many.
+    /// Calls work(system, references) for successive chunks until all lines are read; returns the number of lines.
+    /// Throws heed::error unless all files have the same number of lines.
     template <class Work>
     std::size_t operator()(const std::string& system, const Work& work) const
     {
@@ -188,12 +188,12 @@ inline void check_output(const std::string& output, const std::vector<std::strin
     for (const std::string& input : inputs) {
         std::error_code not_there;
         if (std::filesystem::equivalent(output, input, not_there))
-            throw heed::error(output + ": would overwrite an input; give it another name");
+            throw heed::error(output + ": would overwrite an input; choose another name");
     }
     heed::io::atomic_file{output};
 }
 
-/// The lines as text again, for character-based metrics.
+/// The lines joined into text, for character-based metrics.
 inline std::vector<std::string> text_of(const corpus& file)
 {
     std::vector<std::string> lines;
@@ -209,7 +209,7 @@ inline std::vector<std::vector<std::string>> text_of(const std::vector<corpus>& 
     return result;
 }
 
-/// The lines of each file, as the metrics take several references.
+/// The lines of each file, in the layout of metrics with several references.
 inline std::vector<std::vector<sentence>> lines_of(const std::vector<corpus>& files)
 {
     std::vector<std::vector<sentence>> result;

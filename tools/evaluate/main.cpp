@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// evaluate: score translations, word alignments and texts in files from any source.
+// evaluate: scores translations, word alignments and texts in files.
 //
 // The metrics are in heed_kit/metrics; this program reads the files and prints the tables.
 //
@@ -35,19 +35,19 @@ int main(int argc, char** argv)
 {
     using namespace evaluation;
     if (const auto started = program::launched_as::of_environment(); started.size > 1) {
-        if (started.rank != 0) return 0;  // the launcher would end all at once
-        std::cerr << "evaluate: is the work of one process; start it without mpirun\n";
+        if (started.rank != 0) return 0;  // the launcher would terminate all processes
+        std::cerr << "evaluate: runs in one process; start it without mpirun\n";
         return 1;
     }
     CLI::App app{"Score translations, word alignments and texts."};
-    app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which take it over
+    app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which inherit it
     app.set_version_flag("--version", "evaluate (heed) " HEED_VERSION_STRING);
     app.require_subcommand(1);
-    app.footer("`evaluate bleu --help` tells more, with an example; so do the others.");
+    app.footer("`evaluate COMMAND --help` explains a command, with an example.");
 
     std::vector<std::pair<CLI::App*, std::unique_ptr<command>>> commands;
     std::size_t threads = 0;
-    program::ask_for_threads(app, threads);  // before the command and after it
+    program::ask_for_threads(app, threads);  // accepted before and after the command
     const auto add = [&](const char* name, std::unique_ptr<command> what) {
         commands.emplace_back(app.add_subcommand(name), std::move(what));
         commands.back().second->declare(*commands.back().first);

@@ -19,7 +19,7 @@ namespace evaluation {
 
 using json = nlohmann::ordered_json;
 
-/// The results of a command, for people and for programs.
+/// The results of a command, as a table and as JSON.
 struct report {
     std::vector<std::vector<std::string>> table;  ///< the first row names the columns
     std::string note;                             ///< below the table
@@ -41,7 +41,7 @@ struct report {
                 const std::string cell = heed::text::printable(row[i]);
                 const std::string space(widths[i] - heed::text::display_width(cell), ' ');
                 if (i > 0) line += "  ";
-                line += i == 0 ? cell + space : space + cell;  // names to the left, numbers to the right
+                line += i == 0 ? cell + space : space + cell;  // names left-aligned, numbers right-aligned
             }
             result += line.erase(line.find_last_not_of(' ') + 1) + "\n";
         }
@@ -56,7 +56,7 @@ inline std::string range_text(const heed::metrics::interval& range, int digits)
     return fmt::format("[{:.{}f}, {:.{}f}]", range.low, digits, range.high, digits);
 }
 
-/// "14", or "14.33" for a mean of several.
+/// "14", or "14.33" for the mean of several.
 inline std::string count_text(double count)
 {
     return fmt::format("{:.{}f}", count, count == std::floor(count) ? 0 : 2);

@@ -23,12 +23,12 @@ namespace evaluation {
 
 /// N-best lists with the scores of several models: "index ||| translation ||| score score ...", index from 0.
 struct scored_lists {
-    std::vector<std::string> features;                     // their names
+    std::vector<std::string> features;                     // score names
     std::vector<std::vector<sentence>> hypotheses;         // of each sentence
     std::vector<std::vector<std::vector<double>>> scores;  // of each hypothesis
 };
 
-/// Where the scores come from.
+/// Source of the scores.
 struct list_choice {
     std::string list;
     std::vector<std::string> more;
@@ -37,12 +37,12 @@ struct list_choice {
     {
         app.add_option("FILE", list,
                        "n-best lists: index ||| translation ||| score, as `translate run --n-best` writes\n"
-                       "them; with several scores as `translate rescore` and others do")
+                       "them; with several scores as written by `translate rescore` and others")
             ->required()
             ->type_name("FILE");
         app.add_option("--scores", more,
-                       "further scores: as many lines as FILE has, each with the same number of scores;\n"
-                       "may be given several times")
+                       "further scores: one line per line of FILE, each with the same number of scores;\n"
+                       "may be repeated")
             ->type_name("FILE")
             ->allow_extra_args(false);
     }
@@ -61,8 +61,8 @@ struct list_choice {
             const auto [index, words, numbers] = program::parse_nbest(lines.lines[i], where);
             const std::size_t lists_so_far = result.hypotheses.size();
             if (index != lists_so_far && index + 1 != lists_so_far)
-                throw heed::error(fmt::format("{}: index {} where the next list is that of index {}; the lists of all "
-                                              "sentences come one after the other, from index 0",
+                throw heed::error(fmt::format("{}: found index {}, expected {}; the lists of all "
+                                              "sentences must be consecutive, from index 0",
                                               where, index, lists_so_far));
             if (index == lists_so_far) {
                 result.hypotheses.emplace_back();
@@ -84,7 +84,7 @@ struct list_choice {
     }
 
 private:
-    /// `width`: how many there are on a line, known from the first on.
+    /// `width`: the number of scores on a line, known after the first line.
     static std::vector<double> numbers_of(const sentence& tokens, const std::string& where, std::size_t& width)
     {
         std::vector<double> numbers;
@@ -96,13 +96,13 @@ private:
         }
         if (width == 0) width = numbers.size();
         if (numbers.empty() || numbers.size() != width)
-            throw heed::error(fmt::format("{}: has {}, but each line has the same number of them, at least one", where,
+            throw heed::error(fmt::format("{}: has {}; each line must have the same number, at least one", where,
                                           heed::counted(numbers.size(), "score")));
         return numbers;
     }
 };
 
-/// Weights for the scores of n-best lists.
+/// Tunes weights for the scores of n-best lists.
 struct tune_command : command {
     list_choice lists;
     std::vector<std::string> references;
@@ -112,7 +112,7 @@ struct tune_command : command {
 
     void declare(CLI::App& app) override
     {
-        app.description("Weights with which several scores choose from n-best lists together: those with the highest\n"
+        app.description("Weights for combining several scores in n-best lists: those with the highest\n"
                         "BLEU, or the lowest TER or TB, on a development set (Och 2003). `evaluate rerank` uses them.");
         lists.declare(app);
         declare_output(app, "evaluate tune --reference val.de --length --output val.weights val.nbest");
@@ -121,13 +121,13 @@ struct tune_command : command {
             ->check(CLI::IsMember({"bleu", "ter", "tb"}).description(""))
             ->type_name("NAME")
             ->capture_default_str();
-        app.add_flag("--length", with_length, "the number of words of a translation is a score, too");
+        app.add_flag("--length", with_length, "use the number of words of a translation as a score");
         app.add_option("--output", output, "write the weights")->type_name("FILE");
-        app.add_option("--restarts", how.restarts, "also begin at so many random weights")
+        app.add_option("--restarts", how.restarts, "number of additional random starting points")
             ->transform(whole(0, 100000))
             ->type_name("N")
             ->capture_default_str();
-        app.add_option("--seed", how.seed, "the same seed gives the same weights")
+        app.add_option("--seed", how.seed, "random seed; equal seeds give equal weights")
             ->transform(whole(0, std::uint64_t{1} << 62))
             ->type_name("N")
             ->capture_default_str();
@@ -135,7 +135,8 @@ struct tune_command : command {
 
     report run() override
     {
-        if (output == "-") throw program::misuse("tune: --output - would be where the table is; name a file");
+        if (output == "-")
+            throw program::misuse("tune: --output - conflicts with the table on standard output; name a file");
         if (!output.empty()) {
             std::vector<std::string> inputs = references;
             inputs.push_back(lists.list);
@@ -174,7 +175,7 @@ struct tune_command : command {
             text += fmt::format("{} {}\n", all.features[m], tuned.weights[m]);
         }
         result.note =
-            fmt::format("{}, {}; weights suit the sentences they were tuned on best",
+            fmt::format("{}, {}; the weights are optimal for these sentences only",
                         heed::counted(all.hypotheses.size(), "sentence"), heed::counted(golden.size(), "reference"));
         if (!output.empty()) heed::io::write_file(output, text);
         return result;
@@ -206,14 +207,14 @@ private:
     }
 };
 
-/// The translations that tuned weights choose.
+/// Selects translations with tuned weights.
 struct rerank_command : command {
     list_choice lists;
     std::string weights, output;
 
     void declare(CLI::App& app) override
     {
-        app.description("The translations that the weights of `evaluate tune` choose from n-best lists, one per line.");
+        app.description("The translations selected from n-best lists by the weights of `evaluate tune`, one per line.");
         lists.declare(app);
         declare_output(app, "evaluate rerank --weights val.weights --output test.de test.nbest");
         app.add_option("--weights", weights, "output of `evaluate tune`, for the same scores in the same order")
@@ -228,7 +229,7 @@ struct rerank_command : command {
     {
         const bool to_standard_output = output == "-";
         if (to_standard_output && as_json)
-            throw program::misuse("rerank: --output - and the report would both be on standard output; name a file");
+            throw program::misuse("rerank: --output - conflicts with the report on standard output; name a file");
         if (!to_standard_output) {
             std::vector<std::string> inputs = lists.more;
             inputs.insert(inputs.end(), {lists.list, weights});
@@ -238,9 +239,8 @@ struct rerank_command : command {
         const bool with_length = names.back() == "words";
         const scored_lists all = lists.read(with_length);
         if (all.features != names)
-            throw heed::error(fmt::format("{} has weights for {}, but there are {}; give the scores that were tuned",
-                                          weights, heed::text::join(names, ", "),
-                                          heed::text::join(all.features, ", ")));
+            throw heed::error(fmt::format("{} has weights for {}, got {}; pass the scores used for tuning", weights,
+                                          heed::text::join(names, ", "), heed::text::join(all.features, ", ")));
         std::string text;
         std::size_t others = 0;
         for (std::size_t s = 0; s < all.hypotheses.size(); ++s) {
@@ -255,7 +255,7 @@ struct rerank_command : command {
             return result;
         }
         heed::io::write_file(output, heed::text::after_byte_order_mark(text));
-        result.note = fmt::format("{}, {} of them not the first of their list: {}",
+        result.note = fmt::format("{}, {} not the first of their list: {}",
                                   heed::counted(all.hypotheses.size(), "translation"), others, output);
         return result;
     }
@@ -275,10 +275,9 @@ private:
                 good = read.ptr == end && read.ec == std::errc{} && std::isfinite(value);
             }
             if (!good)
-                throw heed::error(
-                    fmt::format("{}:{}: a line has the name of a score and its weight, as `evaluate tune` "
-                                "writes them",
-                                file.name, i + 1));
+                throw heed::error(fmt::format("{}:{}: expected the name of a score and its weight, as `evaluate tune` "
+                                              "writes them",
+                                              file.name, i + 1));
             result.first.push_back(line[0]);
             result.second.push_back(value);
         }

@@ -27,12 +27,12 @@ namespace evaluation {
 
 namespace metrics = heed::metrics;
 
-/// How BLEU is computed.
+/// BLEU settings.
 struct bleu_choice {
     std::string tokenize = "none";
     std::string smoothing = "none";
 
-    /// `of_what` begins the help if there are other scores as well.
+    /// `of_what` is a prefix of the help text if there are other scores as well.
     void declare(CLI::App& app, const std::string& of_what = "")
     {
         options_.push_back(
@@ -71,29 +71,30 @@ struct bleu_choice {
         return result;
     }
 
-    /// Looks for text that is not cut into tokens, if it is compared as it is.
+    /// Looks for untokenized text if it is compared as given.
     void see_raw(const corpus& system, const std::vector<corpus>& golden)
     {
         if (tokenize != "none") return;
         for (const sentence& line : system.lines) raw_system_.add(line);
         if (!first_) first_ = system.name;
-        if (*first_ != system.name) return;  // the references are the same again
+        if (*first_ != system.name) return;  // the same references again
         for (const corpus& each : golden)
             for (const sentence& line : each.lines) raw_references_.add(line);
     }
-    /// Notes on standard error that there was some.
+    /// Prints notes about untokenized text to standard error.
     void tell_raw() const
     {
         for (const auto& [whose, lines] : {std::pair("references", raw_references_), {"system", raw_system_}}) {
             if (!lines.many()) continue;
-            std::cerr << fmt::format("note: {}: {}; to BLEU that is another word than the one without the mark. "
-                                     "--tokenize 13a cuts marks off, as sacrebleu does\n",
-                                     whose, lines.text());
+            std::cerr << fmt::format(
+                "note: {}: {}; BLEU counts a word with a mark and the word without it as different. "
+                "--tokenize 13a splits marks off, as sacrebleu does\n",
+                whose, lines.text());
             return;
         }
     }
 
-    /// Of each sentence.
+    /// Statistics of each sentence.
     std::vector<metrics::bleu_counts> statistics(const corpus& system, const std::vector<corpus>& golden) const
     {
         return metrics::bleu_statistics(tokens(system), tokens(golden));
@@ -110,7 +111,7 @@ private:
     std::optional<std::string> first_;  // the first system
 };
 
-/// A table line and a JSON entry of a system: `score` turns the sum of its sentences' statistics into a number, and
+/// A table line and a JSON entry of a system: `score` computes the value from the summed sentence statistics, and
 /// `more` adds further values to both.
 template <class Statistics, class Score, class More>
 void add_system(report& result, const std::string& name, const std::vector<Statistics>& statistics,
@@ -125,8 +126,8 @@ void add_system(report& result, const std::string& name, const std::vector<Stati
     result.data["systems"].push_back(std::move(data));
 }
 
-/// A table line and a JSON entry per system: `judge` returns the statistics of its sentences, `score` turns their sum
-/// into a number, and `more` adds further values to the line and the entry.
+/// A table line and a JSON entry per system: `judge` returns the statistics of its sentences, `score` computes the
+/// value from their sum, and `more` adds further values to the line and the entry.
 template <class Judge, class Score, class More>
 void score_all(report& result, const std::vector<std::string>& systems, const corpus& golden, const resampling& sure,
                int digits, const Judge& judge, const Score& score, const More& more)
@@ -138,8 +139,7 @@ void score_all(report& result, const std::vector<std::string>& systems, const co
     result.note += sure.warning(golden.lines.size());
 }
 
-/// The same of systems whose text is read some lines at a time: `judge(system, references)` returns the statistics of
-/// these lines.
+/// As above for systems read in chunks: `judge(system, references)` returns the statistics of a chunk.
 template <class Judge, class Score, class More>
 void score_all_parts(report& result, const std::vector<std::string>& systems,
                      const std::vector<std::string>& references, const resampling& sure, int digits, const Judge& judge,
@@ -162,7 +162,7 @@ void score_all_parts(report& result, const std::vector<std::string>& systems,
     result.note += sure.warning(sentences);
 }
 
-/// A metric with one reference for each sentence, or several.
+/// A metric with one or several references per sentence.
 struct references_command : command {
     std::vector<std::string> references;
     resampling sure;
@@ -187,7 +187,7 @@ struct edits_and_grams {
         grams += other.grams;
         return *this;
     }
-    /// From the TER and BLEU in the same line.
+    /// Computed from the TER and BLEU of the same line.
     double tb(const bleu_choice& choice) const { return metrics::tb(metrics::ter(edits), choice(grams).score); }
 };
 
@@ -253,8 +253,8 @@ struct ter_command : references_command {
     void declare(CLI::App& app) override
     {
         app.description("TER: edits and shifts per reference word (Snover et al. 2006), in percent; lower is better.\n"
-                        "With BLEU and TB = (TER - BLEU) / 2. Of several references, the edits are the fewest and the\n"
-                        "words the mean.");
+                        "With BLEU and TB = (TER - BLEU) / 2. With several references, the edits are the minimum\n"
+                        "and the words the mean.");
         declare_all(app, "evaluate ter --reference test.de system.de");
     }
 
@@ -262,9 +262,8 @@ struct ter_command : references_command {
     {
         report result;
         result.table = {{"system", "TER", sure.title(), "edits", "shifts", "words", "BLEU", "TB", sure.title()}};
-        result.note =
-            fmt::format("tokens and case as given, BLEU unsmoothed; limits of TER as tercom's and sacrebleu's; {}",
-                        heed::counted(references.size(), "reference"));
+        result.note = fmt::format("tokens and case as given, BLEU unsmoothed; TER limits of tercom and sacrebleu; {}",
+                                  heed::counted(references.size(), "reference"));
         result.data = {{"metric", "ter"}, {"references", references}, {"sentences", 0}, {"systems", json::array()}};
         const bleu_choice as_given;
         score_all_parts(
@@ -296,8 +295,8 @@ struct ribes_command : references_command {
 
     void declare(CLI::App& app) override
     {
-        app.description("RIBES: are the words in the reference's order? (Isozaki et al. 2010); 0 to 1.\n"
-                        "Of several references, the one with the highest score counts.");
+        app.description("RIBES: agreement with the word order of the reference (Isozaki et al. 2010); 0 to 1.\n"
+                        "With several references, the highest score counts.");
         declare_all(app, "evaluate ribes --reference test.de system.de");
         app.add_option("--alpha", how.alpha, "exponent of the precision")
             ->check(number(0, 10))
@@ -313,8 +312,8 @@ struct ribes_command : references_command {
     {
         report result;
         result.table = {{"system", "RIBES", sure.title(), "sentences"}};
-        result.note = fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference do not count; {}",
-                                  how.alpha, how.beta, heed::counted(references.size(), "reference"));
+        result.note = fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference are ignored; {}", how.alpha,
+                                  how.beta, heed::counted(references.size(), "reference"));
         result.data = {{"metric", "ribes"},
                        {"alpha", how.alpha},
                        {"beta", how.beta},
@@ -341,7 +340,7 @@ struct chrf_command : references_command {
     void declare(CLI::App& app) override
     {
         app.description("chrF: F-score of character n-grams (Popović 2015); 0 to 100. With --words 2 it is chrF++.\n"
-                        "Of several references, the one with the highest score counts.");
+                        "With several references, the highest score counts.");
         declare_all(app, "evaluate chrf --words 2 --reference test.de system.de");
         app.add_option("--characters", how.characters, "longest character n-gram")
             ->transform(whole(1, 6))
@@ -362,7 +361,7 @@ struct chrf_command : references_command {
         const std::string name = fmt::format("chrF{:g}{}", how.beta, std::string(how.words, '+'));
         report result;
         result.table = {{"system", name, sure.title()}};
-        result.note = fmt::format("white space does not count; equal to sacrebleu's on the same text; {}",
+        result.note = fmt::format("white space is ignored; equal to sacrebleu on the same text; {}",
                                   heed::counted(references.size(), "reference"));
         result.data = {{"metric", "chrf"},        {"characters", how.characters}, {"words", how.words},
                        {"beta", how.beta},        {"references", references},     {"sentences", 0},
@@ -382,8 +381,8 @@ struct wer_command : references_command {
     void declare(CLI::App& app) override
     {
         app.description("WER: words inserted, deleted or replaced per reference word, in percent; lower is better.\n"
-                        "And the lines that equal no reference, in percent. Of several references, the nearest\n"
-                        "counts. Of phonemes it is the phoneme error rate; the wrong lines are then the words\n"
+                        "Also the percentage of lines that match no reference. With several references, the nearest\n"
+                        "counts. For phonemes, this is the phoneme error rate; the wrong lines are then the words\n"
                         "pronounced wrongly.");
         declare_all(app, "evaluate wer --reference test.de system.de");
     }
@@ -424,10 +423,11 @@ struct perplexity_command : command {
     void declare(CLI::App& app) override
     {
         app.description("Perplexity per word of the reference translations, from a model's log-probabilities.");
-        declare_systems(app,
-                        "log-probabilities of the reference sentences, their ends included: a line's numbers are\n"
-                        "added, one for the sentence or one per token, which may be a piece of a word",
-                        "evaluate perplexity --reference test.de system.scores");
+        declare_systems(
+            app,
+            "log-probabilities of the reference sentences, end of sentence included: the numbers on a line are\n"
+            "summed; one per sentence or one per token, which may be a subword",
+            "evaluate perplexity --reference test.de system.scores");
         app.add_option("--reference", reference, "reference translations, for the number of words")
             ->required()
             ->type_name("FILE");
@@ -443,7 +443,7 @@ struct perplexity_command : command {
         const corpus golden = read(reference);
         report result;
         result.table = {{"system", "perplexity", sure.title(), "nats a word", "words"}};
-        result.note = fmt::format("a word's, of {}; the end of a sentence counts as one", golden.name);
+        result.note = fmt::format("per word of {}; the end of a sentence counts as a word", golden.name);
         result.data = {{"metric", "perplexity"},
                        {"reference", golden.name},
                        {"base", base},
@@ -472,15 +472,16 @@ private:
             const sentence& line = system.lines[i];
             const auto refuse = [&](const std::string& what) {
                 throw heed::error(
-                    fmt::format("{}:{}: {}; a line has log-probabilities, 0 or less", system.name, i + 1, what));
+                    fmt::format("{}:{}: {}; expected log-probabilities, 0 or less", system.name, i + 1, what));
             };
-            if (line.empty()) refuse("there is not a number");
+            if (line.empty()) refuse("no number found");
             for (const std::string& each : line) {
                 double value = 0;
                 const auto read = std::from_chars(each.data(), each.data() + each.size(), value);
                 if (read.ptr != each.data() + each.size() || read.ec != std::errc{} || value != value)
                     refuse(fmt::format("\"{}\" is not a number", each));
-                if (value > 1e-3) refuse(fmt::format("{} is above 0", each));  // sums of floats round to a little more
+                if (value > 1e-3)
+                    refuse(fmt::format("{} is above 0", each));  // sums of floats may round to slightly above 0
                 here.log_probability += nats * std::min(value, 0.0);
             }
             result.push_back(here);
@@ -499,27 +500,27 @@ struct compare_command : command {
     void declare(CLI::App& app) override
     {
         app.description(
-            "Is the second system really better? Scores on the same resamples (paired bootstrap, Koehn 2004).");
+            "Tests whether the second system is better. Scores on the same resamples (paired bootstrap, Koehn 2004).");
         app.add_option("BASELINE", baseline, "translations of one system")->required()->type_name("FILE");
-        app.add_option("SYSTEM", system, "and of the other")->required()->type_name("FILE");
+        app.add_option("SYSTEM", system, "translations of the other system")->required()->type_name("FILE");
         declare_output(app, "evaluate compare --reference test.de baseline.de system.de");
         declare_references(app, references);
-        app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be given several times; all if not given")
+        app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be repeated; default: all")
             ->check(CLI::IsMember({"bleu", "ter", "tb", "chrf", "ribes"}).description(""))
             ->type_name("NAME")
             ->allow_extra_args(false);
-        choice.declare(app, "for bleu and tb alone; ");
+        choice.declare(app, "for bleu and tb only; ");
         sure.declare(app);
     }
 
     report run() override
     {
-        if (sure.how.resamples == 0) throw program::misuse("compare: needs --resamples of at least 1");
+        if (sure.how.resamples == 0) throw program::misuse("compare: --resamples must be at least 1");
         const auto wanted = [&](const char* name) {
             return std::find(names.begin(), names.end(), name) != names.end();
         };
         const bool any_bleu = wanted("bleu") || wanted("tb");
-        if (!any_bleu) choice.require_none(": is for bleu and tb, and --metric asks for neither");
+        if (!any_bleu) choice.require_none(": applies to bleu and tb, but --metric selects neither");
         const std::vector<corpus> golden = read_references(references);
         const std::vector<corpus> both = read({baseline, system});
         for (const corpus& each : both) require_as_many(each.name, each.lines.size(), golden.front());
@@ -531,7 +532,7 @@ struct compare_command : command {
         }
         report result;
         result.table = {{"", first.name, second.name, "difference", sure.title(), "p"}};
-        result.note = "p: how likely such a difference is by chance (two-sided). For ter and tb, lower is better.";
+        result.note = "p: probability of such a difference by chance (two-sided). For ter and tb, lower is better.";
         if (any_bleu) result.note += fmt::format("\nbleu, and in tb: {}", choice.text());
         result.note += sure.warning(golden.front().lines.size());
         result.data = {{"references", references},        {"first", first.name},

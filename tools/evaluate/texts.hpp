@@ -26,15 +26,16 @@ struct repetition_command : command {
 
     void declare(CLI::App& app) override
     {
-        app.description("Phrases that a sentence repeats, possibly with other words in between: how many, how long.\n"
-                        "People repeat themselves, too: --reference shows how often.");
+        app.description("Phrases that a sentence repeats, possibly with other words in between: number and length.\n"
+                        "--reference shows how often human translations repeat phrases.");
         declare_systems(app, "translations", "evaluate repetition --reference test.de system.de other.de");
         app.add_option("--reference", reference, "reference translations, for comparison")->type_name("FILE");
-        app.add_option("--shortest", how.shortest, "words of a phrase that is repeated later")
+        app.add_option("--shortest", how.shortest, "minimum number of words of a phrase repeated later")
             ->transform(whole(1, 1000))
             ->type_name("N")
             ->capture_default_str();
-        app.add_option("--shortest-adjacent", how.shortest_adjacent, "words of a phrase that is repeated immediately")
+        app.add_option("--shortest-adjacent", how.shortest_adjacent,
+                       "minimum number of words of a phrase repeated immediately")
             ->transform(whole(1, 1000))
             ->type_name("N")
             ->capture_default_str();
@@ -51,7 +52,8 @@ struct repetition_command : command {
         report result;
         result.table = {
             {"text", "sentences", "affected", "repetitions", "adjacent", "mean length", "words", "share", "most"}};
-        result.note = "share: repeated words of all words, in percent; most: occurrences of the most repeated phrase";
+        result.note =
+            "share: repeated words relative to all words, in percent; most: occurrences of the most repeated phrase";
         result.data = {{"metric", "repetition"},
                        {"shortest", how.shortest},
                        {"shortest_adjacent", how.shortest_adjacent},
@@ -83,13 +85,13 @@ struct lengths_command : command {
 
     void declare(CLI::App& app) override
     {
-        app.description("BLEU by sentence length: of the source sentence if it is given, else of the reference.");
+        app.description("BLEU by sentence length: source length if --source is given, else reference length.");
         declare_systems(app, "translations; one column per system",
                         "evaluate lengths --reference test.de --source test.en --bounds 10,20,30 system.de");
         app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
-        app.add_option("--source", source, "what was translated")->type_name("FILE");
-        app.add_option("--picture", picture, "also draw it to this file, as SVG")->type_name("FILE");
-        app.add_option("--bounds", bounds, "the longest length of each group but the last, separated by commas")
+        app.add_option("--source", source, "source sentences")->type_name("FILE");
+        app.add_option("--picture", picture, "write a chart to this file, as SVG")->type_name("FILE");
+        app.add_option("--bounds", bounds, "the maximum length of each group except the last, separated by commas")
             ->check(CLI::Validator(
                 [](std::string& text) -> std::string {
                     try {
@@ -138,7 +140,7 @@ struct lengths_command : command {
                 const heed::metrics::bleu_score score = bucket.bleu();
                 if (bucket.sentences != 0) {
                     curve.ys.push_back(score.score);
-                    // Groups of few sentences say little, whatever the curve does there.
+                    // Scores of small groups are unreliable.
                     chart.groups.push_back(fmt::format("{} ({})", bucket.text(), bucket.sentences));
                 }
                 if (result.table.size() < i + 2)
@@ -167,7 +169,7 @@ private:
             std::string each = list.substr(begin, end - begin);
             const std::string wrong = whole(0, std::uint64_t{1} << 30)(each);
             if (!wrong.empty()) {
-                throw heed::error((each.empty() ? "a number is missing" : wrong) +
+                throw heed::error((each.empty() ? "missing number" : wrong) +
                                   "; lengths are numbers separated by commas, such as 10,20,30");
             }
             numbers.push_back(std::stoul(each));
@@ -184,11 +186,12 @@ private:
         for (const std::string& each : systems) {
             if (each.find_first_not_of("0123456789,") == each.npos && !std::filesystem::exists(each))
                 throw program::misuse(
-                    fmt::format("{}: there is no such file; lengths of --bounds have commas and no spaces "
-                                "between them, as --bounds 10,20,30",
+                    fmt::format("{}: no such file; separate the lengths of --bounds by commas without spaces"
+                                ", as in --bounds 10,20,30",
                                 each));
         }
-        if (picture == "-") throw program::misuse("lengths: --picture - would be where the table is; name a file");
+        if (picture == "-")
+            throw program::misuse("lengths: --picture - conflicts with the table on standard output; name a file");
         if (picture.empty()) return;
         std::vector<std::string> inputs = systems;
         inputs.insert(inputs.end(), {reference, source});
@@ -204,7 +207,7 @@ struct words_command : command {
         app.description("Lexical richness: distinct words and pairs, words that occur once, <unk>.");
         declare_systems(app, "texts", "evaluate words --reference test.de system.de");
         app.add_option("--reference", reference,
-                       "a text to compare the distinct words with, such as the reference translations")
+                       "a text for comparing the distinct words, such as the reference translations")
             ->type_name("FILE");
     }
 
@@ -218,10 +221,10 @@ struct words_command : command {
         if (!reference.empty()) {
             texts.push_back(read(reference));
             result.table[0].insert(result.table[0].end(), {"known", "covered"});
-            result.note =
-                fmt::format("known: share of the distinct words that {} has, too; covered: share of its distinct words "
-                            "that the text has",
-                            texts.back().name);
+            result.note = fmt::format(
+                "known: share of the distinct words that are also in {}; covered: share of its distinct words "
+                "that are in the text",
+                texts.back().name);
             result.data["reference"] = texts.back().name;
         }
         for (const corpus& text : texts) {

@@ -7,10 +7,10 @@
 
 #include <heed_kit/text/sentence.hpp>
 
-/// N-best lists and phrase tables separate their fields by the word "|||", which a text may have, too. There it is
-/// written "&#124;&#124;&#124;", as Moses' escape-special-chars.perl writes it, and read as "|||" again. So that a text
-/// whose word is "&#124;&#124;&#124;" already is read as it was, that one gets an "amp;" more:
-/// "&amp;#124;&#124;&#124;", and so on. Every other word, "||" and "&#124;" included, is written as it is.
+/// N-best lists and phrase tables separate fields by the word "|||". If a text contains this word, it is written as
+/// "&#124;&#124;&#124;", as by Moses' escape-special-chars.perl, and read as "|||". To make this reversible, a text
+/// word "&#124;&#124;&#124;" gets one more "amp;": "&amp;#124;&#124;&#124;", and so on. Every other word, "||" and
+/// "&#124;" included, is unchanged.
 namespace program {
 
 inline constexpr std::string_view bars = "|||";
@@ -29,7 +29,7 @@ inline bool is_written_bars(std::string_view word)
 
 }  // namespace detail
 
-/// A word as it is written into a field.
+/// The escaped form of a word in a field.
 inline std::string written_word(std::string_view word)
 {
     if (word == bars) return "&#124;&#124;&#124;";
@@ -46,7 +46,7 @@ inline std::string read_word(std::string_view word)
     return std::string(word).erase(1, 4);
 }
 
-/// A line of text with its words as they are written into a field; the white space between them stays.
+/// A line of text with its words escaped; white space is unchanged.
 inline std::string written_line(std::string_view line)
 {
     std::string result;

@@ -10,26 +10,25 @@
 
 #include <CLI/CLI.hpp>
 
-/// What a program with subcommands has declared, for its manual pages and for completion: no second list of options,
-/// which would grow stale.
+/// The declared commands and options of a program, for its manual pages and for completion.
 namespace program {
 
 /// An option or argument of a command.
 struct declared {
-    std::string name;                  // "--system"; of an argument, FILE
-    std::string short_name;            // "-h", or nothing
-    std::string type;                  // of the value: NAME, FILE, N; empty: a flag
-    std::string preset;                // the default
-    std::string help, group;           // as --help has them
-    std::vector<std::string> choices;  // all values that it takes; empty: any
+    std::string name;                  // "--system"; for an argument, FILE
+    std::string short_name;            // "-h", or empty
+    std::string type;                  // type of the value: NAME, FILE, N; empty: a flag
+    std::string preset;                // default
+    std::string help, group;           // help text
+    std::vector<std::string> choices;  // allowed values; empty: any
     std::vector<std::string> needs, excludes;
     bool argument = false, required = false, repeated = false, value_may_lack = false;
 
     bool takes_file() const { return type.find("FILE") != type.npos || type.find("LOG") != type.npos; }
 };
 
-/// The values that an option is restricted to. CLI11 does not tell them, but its refusal of another value does: "x not
-/// in {a,b}". A validator that refuses in other words has them in its name: see one_of().
+/// The values that an option is restricted to. CLI11 does not expose them, but its error for an invalid value lists
+/// them: "x not in {a,b}". Validators with a different message have the values in their name: see one_of().
 inline std::vector<std::string> choices_of(CLI::Option& option)
 {
     const auto split = [](const std::string& text) {
@@ -55,7 +54,7 @@ inline std::vector<std::string> choices_of(CLI::Option& option)
     }
 }
 
-/// Names a validator by the values that it lets pass, for choices_of().
+/// Names a validator by its allowed values, for choices_of().
 inline CLI::Validator one_of(const std::vector<std::string>& values, CLI::Validator validator)
 {
     std::string name = "one of:";
@@ -88,13 +87,13 @@ inline std::vector<declared> options_of(CLI::App& command)
         for (const CLI::Option* other : each->get_excludes()) one.excludes.push_back(name_of(*other));
         one.argument = each->get_positional();
         one.required = each->get_required();
-        // one_value_each() lets an option that may be repeated take one value each time.
+        // one_value_each() makes a repeated option take one value each time.
         one.repeated = each->get_expected_max() > 1;
     }
     return all;
 }
 
-/// The subcommands, in their order.
+/// The subcommands, in order of declaration.
 inline std::vector<CLI::App*> commands_of(CLI::App& app)
 {
     return app.get_subcommands([](CLI::App* each) { return !each->get_group().empty(); });
@@ -107,7 +106,7 @@ inline std::string first_sentence(std::string text)
         if (each == '\n') each = ' ';
     }
     for (std::size_t at = text.find(". "); at != text.npos; at = text.find(". ", at + 1)) {
-        // "et al. 2015", "mteval-v13a. and": a sentence ends before a capital letter.
+        // "et al. 2015", "mteval-v13a. and": a sentence ends before a capital letter
         const bool abbreviation = at >= 2 && text.compare(at - 2, 2, "al") == 0;
         if (!abbreviation && at + 2 < text.size() && text[at + 2] >= 'A' && text[at + 2] <= 'Z')
             return text.substr(0, at);
@@ -116,7 +115,7 @@ inline std::string first_sentence(std::string text)
     return text;
 }
 
-/// What an option is for, on one line: its name, where the help is a list of its values.
+/// The purpose of an option, on one line; its name if the help is a list of its values.
 inline std::string summary(const declared& one)
 {
     const bool is_list = one.help.find("  ") != one.help.npos;

@@ -4,17 +4,18 @@
 #include <cstddef>
 #include <cstdlib>
 
-/// Of both tools.
+/// Shared by both tools.
 namespace program {
 
-/// How a launcher (mpirun, mpiexec, srun) has started this process, by the environment. MPI is not started for that.
+/// Detects from the environment whether a launcher (mpirun, mpiexec, srun) has started this process. Does not start
+/// MPI.
 struct launched_as {
     std::size_t rank = 0, size = 1;
 
     static launched_as of_environment();
 };
 
-/// A number in the environment; `otherwise` if there is none.
+/// An integer environment variable; `otherwise` if it is not set.
 inline std::size_t number_of_environment(const char* name, std::size_t otherwise)
 {
     const char* const text = std::getenv(name);
@@ -26,7 +27,8 @@ inline std::size_t number_of_environment(const char* name, std::size_t otherwise
 
 inline launched_as launched_as::of_environment()
 {
-    // OpenMPI's mpirun; the launchers of MPICH and Intel MPI; srun of Slurm with PMIx, which says how many otherwise.
+    // OpenMPI's mpirun; the launchers of MPICH and Intel MPI; srun of Slurm with PMIx, which stores the number of
+    // processes in its own variables.
     launched_as result;
     result.size = number_of_environment("OMPI_COMM_WORLD_SIZE", number_of_environment("PMI_SIZE", 1));
     result.rank = number_of_environment("OMPI_COMM_WORLD_RANK", number_of_environment("PMI_RANK", 0));

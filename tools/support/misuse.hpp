@@ -12,15 +12,15 @@
 
 namespace program {
 
-/// The exit status after a command line that the program cannot take, as of most programs; 1 is for all other failures.
+/// The exit status after an invalid command line, as in most programs; 1 is for all other failures.
 inline constexpr int misuse_status = 2;
 
-/// Options that do not go together, found after the command line was parsed: the program ends with misuse_status.
+/// Incompatible options, detected after the command line was parsed: the program exits with misuse_status.
 struct misuse : heed::error {
     using heed::error::error;
 };
 
-/// The number of characters to insert, delete, replace or exchange with their neighbor to get from one text to the
+/// The number of insertions, deletions, replacements or exchanges of neighboring characters that turn one text into the
 /// other.
 inline std::size_t edits(std::string_view one, std::string_view other)
 {
@@ -40,8 +40,7 @@ inline std::size_t edits(std::string_view one, std::string_view other)
     return last[m];
 }
 
-/// The name that was probably meant: one that begins with what was given, or else the nearest one, if it is near.
-/// Empty if there is none.
+/// The most similar name: one with `given` as its prefix, else the nearest if it is near. Empty if none is.
 inline std::string meant(std::string_view given, const std::vector<std::string>& names)
 {
     std::string best;

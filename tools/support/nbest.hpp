@@ -25,13 +25,13 @@ struct nbest_line {
     heed::text::sentence words, scores;
 };
 
-/// The line without its end. `scores`: numbers with spaces between them. parse_nbest() is its inverse.
+/// The line without a line break. `scores`: numbers separated by spaces. parse_nbest() is the inverse.
 inline std::string nbest_text(std::size_t index, std::string_view translation, std::string_view scores)
 {
     return fmt::format("{} ||| {} ||| {}", index, written_line(translation), scores);
 }
 
-/// Throws heed::error for anything else; `where` begins its message.
+/// Throws heed::error for invalid lines; `where` begins its message.
 inline nbest_line parse_nbest(const heed::text::sentence& tokens, const std::string& where)
 {
     std::vector<heed::text::sentence> parts(1);
@@ -49,8 +49,9 @@ inline nbest_line parse_nbest(const heed::text::sentence& tokens, const std::str
         good = read.ec == std::errc{} && read.ptr == text.data() + text.size();
     }
     if (!good)
-        throw heed::error(where + ": a line of an n-best list is: index ||| translation ||| score, with spaces around "
-                                  "each |||");
+        throw heed::error(where +
+                          ": expected a line of an n-best list: index ||| translation ||| score, with spaces around "
+                          "each |||");
     for (const std::string& word : parts[1]) result.words.push_back(read_word(word));
     result.scores = std::move(parts[2]);
     return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compiled for every processor, whatever the program is compiled for: see processor.hpp.
+// Compiled for the baseline processor, independent of the program's target: see processor.hpp.
 
 #include "processor.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Before main() and before any variable of the program is initialized.
+/// Runs before main() and before any variable of the program is initialized.
 __attribute__((constructor(101))) void require_processor()
 {
     const char* missing = "";
@@ -19,8 +19,8 @@ __attribute__((constructor(101))) void require_processor()
     if (length == 0) return;
     std::fprintf(
         stderr,
-        "%s: was built for a processor with %.*s, which this one lacks. Build it with cmake -DHEED_NATIVE=OFF: "
-        "that runs on every x86-64, and with -DCMAKE_CXX_FLAGS=-march=x86-64-v3 faster on nearly all\n",
+        "%s: was built for a processor with %.*s, which this processor lacks. Build it with cmake -DHEED_NATIVE=OFF "
+        "to run on every x86-64; adding -DCMAKE_CXX_FLAGS=-march=x86-64-v3 is faster and runs on nearly all\n",
         program_invocation_short_name, static_cast<int>(length), missing);
     ::_exit(1);
 }

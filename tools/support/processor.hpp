@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstring>
 
-/// A program that was built for one processor says so on another, in place of dying by an illegal instruction.
+/// A program that was built for another processor reports it instead of crashing with an illegal instruction.
 ///
-/// A program's main.cpp writes HEED_BUILT_FOR once, and links processor.cpp, which is compiled for every processor and
-/// runs before anything else.
+/// The program's main.cpp writes HEED_BUILT_FOR once and links processor.cpp, which is compiled for the baseline
+/// processor and runs before everything else.
 namespace program {
 
-/// Whether this processor has a feature, by the name that compilers give it. One that is not in the list is not there.
+/// Whether this processor has a feature, by its compiler name. Returns false for unknown names.
 inline bool processor_has(const char* feature, std::size_t length)
 {
     const auto is = [&](const char* name) {
@@ -44,7 +44,7 @@ inline bool processor_has(const char* feature, std::size_t length)
     return false;
 }
 
-/// The first of these features, which spaces separate, that this processor lacks; its length, 0 if it has all of them.
+/// The first feature of a space-separated list that this processor lacks; its length, 0 if it has all features.
 inline std::size_t missing_feature(const char* features, const char*& missing)
 {
     while (*features != '\0') {
@@ -60,7 +60,7 @@ inline std::size_t missing_feature(const char* features, const char*& missing)
 
 }  // namespace program
 
-/// The features that this program's compiler was told to use.
+/// The features that the compiler was allowed to use for this program.
 extern "C" const char* const heed_built_for;
 
 #ifdef __SSE4_2__
@@ -109,7 +109,7 @@ extern "C" const char* const heed_built_for;
 #define HEED_BUILT_FOR_VNNI
 #endif
 
-/// In one file of a program, compiled as the rest of it is.
+/// Write this in one file of a program, compiled like the rest of the program.
 #define HEED_BUILT_FOR                                                                                                 \
     "" HEED_BUILT_FOR_SSE42 HEED_BUILT_FOR_AVX HEED_BUILT_FOR_AVX2 HEED_BUILT_FOR_FMA HEED_BUILT_FOR_BMI               \
         HEED_BUILT_FOR_AVX512F HEED_BUILT_FOR_AVX512 HEED_BUILT_FOR_VBMI HEED_BUILT_FOR_VNNI

@@ -27,8 +27,8 @@
 /// Shared by programs with subcommands.
 namespace program {
 
-/// One rule for "..." in --help: the argument before it may be given several times in a row, as in FILE... . Only
-/// positional arguments do so; an option takes one value, and its help says if the option itself may be repeated.
+/// Convention for "..." in --help: the argument before it may be given several times in a row, as in FILE... . Only
+/// positional arguments use it; an option takes one value, and its help states whether the option may be repeated.
 class formatter : public CLI::Formatter {
 public:
     formatter() { column_width(33); }
@@ -56,13 +56,13 @@ private:
 
 inline void ask_for_threads(CLI::App& app, std::size_t& threads)
 {
-    app.add_option("--threads", threads, "number of threads; 0: as many as the machine has")
+    app.add_option("--threads", threads, "number of threads; 0: all hardware threads")
         ->check(CLI::Range(std::size_t{0}, std::size_t{256}).description(""))
         ->type_name("N")
         ->capture_default_str();
 }
 
-/// An option that may be repeated takes one value each time, in this command and its subcommands.
+/// Makes repeated options take one value each time, in this command and its subcommands.
 inline void one_value_each(CLI::App& app)
 {
     for (CLI::Option* option : app.get_options()) {
@@ -71,11 +71,11 @@ inline void one_value_each(CLI::App& app)
     for (CLI::App* command : app.get_subcommands({})) one_value_each(*command);
 }
 
-/// Stands for an empty value until its option has seen it: CLI11 confuses `--option ""` with `--option`, and reads the
-/// next argument as the value of `--option=`. No argument can contain a NUL.
+/// Represents an empty value during parsing: CLI11 confuses `--option ""` with `--option`, and reads the next argument
+/// as the value of `--option=`. Arguments cannot contain a NUL.
 inline const std::string empty_value("\"\"\0", 3);
 
-/// The arguments, the last one first, as CLI::App::parse takes them.
+/// The arguments in reverse order, as CLI::App::parse requires.
 inline std::vector<std::string> arguments(int argc, char** argv)
 {
     std::vector<std::string> all;
@@ -89,7 +89,7 @@ inline std::vector<std::string> arguments(int argc, char** argv)
     return all;
 }
 
-/// No path may be empty: options and arguments of type FILE refuse it, in this command and its subcommands.
+/// Makes options and arguments of type FILE reject empty paths, in this command and its subcommands.
 inline void refuse_empty_paths(CLI::App& app)
 {
     for (CLI::Option* option : app.get_options()) {
@@ -99,14 +99,14 @@ inline void refuse_empty_paths(CLI::App& app)
             [is_path](std::string& text) -> std::string {
                 if (text != empty_value) return "";
                 text.clear();
-                return is_path ? "the path is empty; give the name of a file" : "";
+                return is_path ? "the path is empty; name a file" : "";
             },
             ""));
     }
     for (CLI::App* command : app.get_subcommands({})) refuse_empty_paths(*command);
 }
 
-/// The innermost command that was given.
+/// The innermost command given.
 inline const CLI::App& innermost(const CLI::App& app)
 {
     return app.get_subcommands().empty() ? app : innermost(*app.get_subcommands().front());
@@ -119,14 +119,15 @@ inline std::string missing_subcommand(const CLI::App& app)
     for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
         names += (names.empty() ? "" : ", ") + each->get_name();
     const std::vector<std::string> given = app.remaining();
-    if (given.empty()) return "a subcommand is missing; there are " + names;
+    if (given.empty()) return "missing subcommand; choose from " + names;
     const std::string first = heed::text::printable(given.front().c_str());  // empty_value reads ""
-    if (first.starts_with('-')) return first + " is not known here; options follow their subcommand: " + names;
-    return first + " is not a subcommand; there are " + names;
+    if (first.starts_with('-'))
+        return first + " is not an option of the program; options follow their subcommand: " + names;
+    return first + " is not a subcommand; choose from " + names;
 }
 
-/// The error message for an option that the innermost command does not have; empty if there is none such. Others are
-/// refused for what they lack, and this may be why: --modle for --model.
+/// The error message for an unknown option of the innermost command; empty if all are known. An unknown option may be
+/// the cause of another error, such as a missing one: --modle for --model.
 inline std::string unknown_option(const CLI::App& app, const std::string& name)
 {
     const CLI::App& at = innermost(app);
@@ -150,8 +151,8 @@ inline std::string unknown_option(const CLI::App& app, const std::string& name)
            (better.empty() ? "" : "; did you mean " + better + "?");
 }
 
-/// `NAME --generate man|completion FOLDER DATE`, which the build calls and --help does not show: writes the manual
-/// pages, or the completions, of what the program has declared. Whether this was asked for.
+/// `NAME --generate man|completion FOLDER DATE`, called by the build and hidden from --help: writes the manual pages or
+/// the completions. Returns whether it was requested.
 inline bool generated(CLI::App& app, const std::string& name, int argc, char** argv, const manual_sections& more,
                       const std::vector<std::string>& related)
 {
@@ -162,15 +163,15 @@ inline bool generated(CLI::App& app, const std::string& name, int argc, char** a
     } else if (what == "completion") {
         write_completions(app, name, argv[3]);
     } else {
-        throw heed::error("--generate " + what + ": there is man and completion");
+        throw heed::error("--generate " + what + ": choose man or completion");
     }
     return true;
 }
 
-/// Reads the command line, runs `work`, and returns the exit status; every failure becomes a message. The status is
-/// that of `work`, misuse_status for a wrong command line, and 1 for other failures. `needs_less`: advice if memory
-/// runs out. `prepare`: changes the arguments, the last one first, before they are parsed. `more` and `related`: for
-/// the manual pages.
+/// Reads the command line, runs `work`, and returns the exit status; every exception becomes a message. The status is
+/// that of `work`, misuse_status for an invalid command line, and 1 for other failures. `needs_less`: advice if memory
+/// runs out. `prepare`: modifies the arguments, in reverse order, before they are parsed. `more` and `related`: for the
+/// manual pages.
 inline int run(
     CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
     const std::string& needs_less = "",
@@ -181,7 +182,7 @@ inline int run(
     refuse_empty_paths(app);
     app.name(argv[0]);
     std::ios::sync_with_stdio(false);
-    std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error like a full disk, not the end of the program
+    std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported like a full disk
     const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
     try {
         if (generated(app, name, argc, argv, more, related)) return 0;
@@ -202,12 +203,12 @@ inline int run(
             else if (is_about_others)
                 problem = unknown_option(app, name);
             if (problem.empty())
-                status = app.exit(reason);  // --help and --version, too
+                status = app.exit(reason);  // including --help and --version
             else
                 std::cerr << name + ": " + problem + "\nRun with --help for more information.\n" << std::flush;
             if (reason.get_exit_code() != 0) status = misuse_status;
         }
-        if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
+        if (!std::cout.flush()) throw heed::error("cannot write to standard output");
         return status;
     } catch (const misuse& problem) {
         say(heed::text::printable(problem.what()));

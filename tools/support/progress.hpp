@@ -29,8 +29,8 @@ inline std::string duration_text(double seconds)
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-/// One line on standard error that is overwritten repeatedly; nothing if standard error is not a terminal, since a log
-/// should not contain transient output.
+/// One line on standard error that is repeatedly overwritten. Prints nothing if standard error is not a terminal, since
+/// logs should not contain transient output.
 class live_line {
 public:
     explicit live_line(bool wanted = true) : shown_(wanted && isatty(STDERR_FILENO) != 0) {}
@@ -76,7 +76,7 @@ public:
                                : fmt::format("{}/{} {}, {:.0f}/s, left {}", done_, total_, of_, speed,
                                              duration_text(left / speed)));
     }
-    /// Reports how many are done, of how many.
+    /// Reports the number of completed items.
     void reach(std::size_t done, std::size_t total)
     {
         total_ = total;

@@ -11,11 +11,11 @@
 
 namespace program {
 
-/// Lines of text that end in a word and its full stop, as "sleeping.", in one token: text that nobody has cut into
-/// tokens. Tokenised text has the stop by itself.
+/// Detects untokenized text: lines whose last token is a word with its full stop, such as "sleeping.". In tokenized
+/// text, the full stop is a separate token.
 class raw_lines {
 public:
-    /// `known(word)`: a word that is as it should be.
+    /// `known(word)`: words that are correct with a mark.
     void add(const heed::text::sentence& line, const auto& known)
     {
         if (line.empty()) return;
@@ -30,7 +30,7 @@ public:
         add(line, [](const std::string&) { return false; });
     }
 
-    /// Whether most lines are such.
+    /// Whether most lines look untokenized.
     bool many() const { return 2 * raw_ > lines_; }
 
     std::string text() const

@@ -30,8 +30,8 @@ namespace translation {
 
 namespace fs = std::filesystem;
 
-/// The weights of models led through given translations: for each pair, between words, including the end words' row and
-/// column. After an interrupt it returns soon and some are missing.
+/// The attention weights of forced decoding: for each pair, a matrix between words, including the row and column of the
+/// end words. After an interrupt it returns early and some matrices are missing.
 inline std::vector<weight_rows> force_all(const std::vector<translator_file>& files,
                                           const heed::text::parallel_corpus& pairs, std::size_t batch_size,
                                           progress* seen = nullptr)
@@ -64,17 +64,16 @@ struct align_command {
     void declare(CLI::App& app)
     {
         app.description("Word alignments of given translations, from the model's attention during forced decoding.");
-        app.footer(
-            "One line per pair in Pharaoh's notation: i-j, source word i and target word j from 0. Each target\n"
-            "word is linked to the source word with the greatest weight; to none if that is the end of the\n"
-            "sentence. A pair with an empty line has no links.\n"
-            "Links are between words even for a model of --bpe: a source word's pieces are added, a target word's\n"
-            "averaged. `evaluate align` scores and symmetrizes them.\n\n"
-            "Example:\n"
-            "  translate align --model en-de.safetensors --source test.en --target test.de --output test.links");
+        app.footer("One line per pair in Pharaoh's notation: i-j, source word i and target word j from 0. Each target\n"
+                   "word is linked to the source word with the largest weight, or to none if that is the end of the\n"
+                   "sentence. A pair with an empty line has no links.\n"
+                   "Links are between words even for a --bpe model: weights are summed over the subwords of a source\n"
+                   "word and averaged over those of a target word. `evaluate align` scores and symmetrizes them.\n\n"
+                   "Example:\n"
+                   "  translate align --model en-de.safetensors --source test.en --target test.de --output test.links");
         add_models(app, paths);
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
-        app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
+        app.add_option("--target", target, "translations, line by line")->required()->type_name("FILE");
         app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
         app.add_flag("--link-all", link_all, "link every target word, ignoring the end of the sentence");
         app.add_option("--weights", weights,
@@ -82,15 +81,15 @@ struct align_command {
                        "for each source word and the end; a blank line after each pair")
             ->type_name("FILE");
         app.add_option("--tokens", tokens,
-                       "also write the words that links and weights count, a line for each\n"
-                       "pair: source words ||| target words; marks are words of --raw text")
+                       "also write the words that links and weights refer to, one line per\n"
+                       "pair: source words ||| target words; with --raw, marks are words")
             ->type_name("FILE");
-        CLI::Option* const svg = app.add_option("--picture", picture, "draw the weights, as SVG")->type_name("FILE");
-        app.add_option("--gold", gold, "links by hand to mark in the picture: i-j sure, ipj possible")
+        CLI::Option* const svg = app.add_option("--picture", picture, "draw the weights as SVG")->type_name("FILE");
+        app.add_option("--gold", gold, "human links to mark in the picture: i-j sure, ipj possible")
             ->needs(svg)
             ->type_name("FILE");
-        add_count(app, "--pictures", pictures, "pairs that are drawn, the first ones")->needs(svg);
-        add_count(app, "--batch", batch, "pairs at once");
+        add_count(app, "--pictures", pictures, "number of pairs to draw")->needs(svg);
+        add_count(app, "--batch", batch, "pairs per batch");
     }
 
     int run()
@@ -105,7 +104,7 @@ struct align_command {
         check_outputs_apart(outputs);
         const std::vector<translator_file> files = load_models(paths);
         if (!has_attention(files))
-            throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
+            throw heed::error(paths.front().string() + ": trained with --attention none, so it has no alignments");
         const auto pairs = read_lines(source, target);
         note_raw_lines(pairs.source, files.front().source);
         std::vector<heed::metrics::gold_links> by_hand;

@@ -32,32 +32,30 @@ struct bpe_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Byte-pair encoding: learn codes from text, split words into pieces, join them again.");
+        app.description("Byte-pair encoding: learn codes from text, split words into subwords, join them again.");
         app.require_subcommand(1);
-        app.footer(
-            "Codes and pieces are those of subword-nmt (version 0.2). `translate train --bpe N` does all of this\n"
-            "itself. `translate bpe learn --help` tells more, with an example; so do apply and undo.");
+        app.footer("Codes and subwords are those of subword-nmt (version 0.2). `translate train --bpe N` runs these\n"
+                   "steps itself. `translate bpe COMMAND --help` explains a step, with an example.");
 
         learning = app.add_subcommand("learn", "Learn codes: the most frequent pairs of symbols, merged one by one.");
-        learning->footer("Codes for two languages are joint when learned from the text of both.\n\n"
+        learning->footer("To learn joint codes for two languages, pass the text of both.\n\n"
                          "Example:\n"
                          "  translate bpe learn --input train.en --input train.de --merges 10000 --codes en-de.codes");
-        learning
-            ->add_option("--input", texts,
-                         "text to learn from; may be given several times; standard input if\nnot given")
+        learning->add_option("--input", texts, "text to learn from; may be repeated; default: standard input")
             ->take_all()
             ->type_name("FILE");
         learning->add_option("--codes", codes, "the codes to write")->required()->type_name("FILE");
-        add_count(*learning, "--merges", merges, "learn at most so many");
-        add_count(*learning, "--least", least, "do not merge pairs that occur less often");
+        add_count(*learning, "--merges", merges, "maximum number of merges");
+        add_count(*learning, "--least", least, "minimum count of a pair to merge");
 
-        applying = app.add_subcommand("apply", "Split words into pieces, \"@@\" after each but a word's last.");
+        applying =
+            app.add_subcommand("apply", "Split words into subwords, with \"@@\" after each except the last of a word.");
         applying->footer("Example:\n"
-                         "  translate bpe apply --codes en-de.codes --input test.de --output test.pieces.de");
+                         "  translate bpe apply --codes en-de.codes --input test.de --output test.bpe.de");
         applying->add_option("--codes", codes, "codes of `translate bpe learn` or subword-nmt")
             ->required()
             ->type_name("FILE");
-        undoing = app.add_subcommand("undo", "Join pieces to words again.");
+        undoing = app.add_subcommand("undo", "Join subwords into words.");
         undoing->footer("Example:\n"
                         "  echo \"a b@@ i@@ ke\" | translate bpe undo");
         for (CLI::App* const each : {applying, undoing}) {
@@ -88,7 +86,7 @@ private:
         }
         const heed::text::bpe_codes learned = heed::text::learn_bpe(words, merges, least);
         heed::io::write_file(codes, learned.to_text());
-        say(fmt::format("{} merges from {} different words: {}", learned.size(), words.size(), codes.string()));
+        say(fmt::format("{} merges from {} distinct words: {}", learned.size(), words.size(), codes.string()));
         return 0;
     }
 

@@ -25,7 +25,7 @@
 #include "phrases.hpp"
 #include "quality.hpp"
 
-/// Training with a subset of the target words: how it is chosen, and how a checkpoint stores it.
+/// Training with a subset of the target words: how candidates are chosen and stored in a checkpoint.
 namespace translation {
 
 /// --candidates K:N.
@@ -33,7 +33,7 @@ struct candidate_sizes {
     std::size_t frequent, per_word;
 };
 
-/// Nothing for anything but "K:N".
+/// Empty unless the text is "K:N".
 inline std::optional<candidate_sizes> parse_candidates(const std::string& text)
 {
     candidate_sizes result{};
@@ -51,15 +51,15 @@ inline std::string wrong_candidates(const std::string& text)
     if (text == "all") return "";
     const auto sizes = parse_candidates(text);
     if (!sizes) return "give two numbers, such as 2000:10, or all";
-    return sizes->frequent == 0 && sizes->per_word == 0 ? "0:0 leaves nothing to choose from; give more" : "";
+    return sizes->frequent == 0 && sizes->per_word == 0 ? "0:0 leaves no candidates; choose larger numbers" : "";
 }
 
-/// The words that the softmax of a batch runs over: see heed::seq2seq::candidate_lists.
+/// The words over which the softmax of a batch runs: see heed::seq2seq::candidate_lists.
 struct candidate_words {
     candidate_sizes sizes;
     enum class origin { none, learned, given } from = origin::none;
     std::vector<id_sentence> translations;  // by source word, at most sizes.per_word, best first
-    heed::text::phrase_table phrases;       // and, for each of a sentence, the sizes.per_word best words
+    heed::text::phrase_table phrases;       // and, for each phrase of a sentence, the sizes.per_word best words
 
     heed::seq2seq::candidate_lists lists() const
     {
@@ -77,7 +77,7 @@ struct candidate_words {
         return count;
     }
 
-    /// Learned by IBM Model 1 from the training text.
+    /// Learned from the training text by IBM Model 1.
     void learn(const examples& training, std::size_t source_words)
     {
         const auto learned = heed::text::lexicon::learn(training.source, training.target);
@@ -91,7 +91,7 @@ struct candidate_words {
         }
     }
 
-    /// From a dictionary and the name of its file.
+    /// Built from a dictionary and its file name.
     void choose(const dictionary& given, const std::filesystem::path& path, const language& source,
                 const language& target)
     {
@@ -99,8 +99,8 @@ struct candidate_words {
         translations = given.meanings(source, target);
         for (id_sentence& each : translations) each.resize(std::min(each.size(), sizes.per_word));
         if (translated() == 0)
-            throw heed::error(path.string() + ": no line has a source word and a target word that this text's "
-                                              "vocabularies know; leave out --dictionary, then one is learned");
+            throw heed::error(path.string() + ": no line has both words in the "
+                                              "vocabularies of this text; omit --dictionary to learn one");
     }
 
     static const char* name(origin from)
@@ -121,13 +121,13 @@ struct candidate_words {
         to.tensors.push_back(heed::io::tensor_entry::of("candidates.words", {words.size()}, words));
     }
 
-    /// Continues with those of a checkpoint. Throws heed::error if they contradict this run's options.
+    /// Continues with the dictionary of a checkpoint. Throws heed::error if it contradicts the options of this run.
     void take(const heed::io::archive& archive, std::size_t source_words, std::size_t target_words)
     {
         if (const std::string& before = entry(archive.metadata, "training.dictionary"); before != name(from)) {
             throw heed::error(from == origin::given
-                                  ? "this run was started without --dictionary; leave it out to resume it"
-                                  : "this run was started with a --dictionary; give the same to resume it");
+                                  ? "this run was started without --dictionary; omit it to resume"
+                                  : "this run was started with --dictionary; pass the same file to resume");
         }
         const auto counts = archive.at("candidates.counts").values<std::int64_t>();
         const auto words = archive.at("candidates.words").values<std::int64_t>();
@@ -146,7 +146,7 @@ struct candidate_words {
             throw heed::error("the file contradicts itself: \"candidates.counts\" and \"candidates.words\" are not "
                               "translations of its source words");
         if (from == origin::given && stored != translations)
-            throw heed::error("this run was started with another --dictionary; give the same to resume it");
+            throw heed::error("this run was started with another --dictionary; pass the same file to resume");
         translations = std::move(stored);
     }
 };

@@ -25,22 +25,22 @@
 #include "quality.hpp"
 #include "training_pairs.hpp"
 
-/// A training run on disk: it can be stopped at any moment and resumed as if nothing had happened.
+/// A training run on disk: it can be stopped at any time and resumed without changing the result.
 namespace translation {
 
-/// The position of a run. Together with the weights and the optimizer's state it determines the rest of the run.
+/// The position of a run. Together with the weights and the optimizer state, it determines the rest of the run.
 struct standing {
-    std::size_t epoch = 0, batch = 0;  // the next batch to do
-    std::size_t shard = 0;             // of which shard, in the order of this epoch
+    std::size_t epoch = 0, batch = 0;  // next batch
+    std::size_t shard = 0;             // its shard, in the order of this epoch
     std::size_t streams = 0;           // random streams used by dropout
     double rate = 0;                   // learning rate
-    double nats = 0, words = 0;        // of the epoch so far
+    double nats = 0, words = 0;        // sums of the current epoch
     double best = 0;                   // validation BLEU of the best model
-    // and its validation loss, nats per token. Infinite if unknown, so that the next one that is as good is better.
+    // its validation loss, nats per token. Infinite if unknown, so that the next equally good model replaces it.
     double best_loss = std::numeric_limits<double>::max();
     std::size_t best_epoch = 0, worse = 0;  // its epoch, from 1, and the epochs since then
     double seconds = 0;                     // of training and validation so far
-    std::size_t finished = 0;               // 1 when there was nothing more to do
+    std::size_t finished = 0;               // 1 if the run was complete
 
     static void each(auto& self, auto&& member)
     {
@@ -63,7 +63,7 @@ struct standing {
 /// The parameters at the ends of the last epochs, for --average.
 struct averages {
     heed::train::average_of_last<float> last;
-    std::size_t epoch = 0;  // that ended with the newest, from 1
+    std::size_t epoch = 0;  // number of the last completed epoch, from 1
 
     void put(heed::io::archive& to) const
     {
@@ -131,7 +131,7 @@ inline void save_checkpoint(const std::filesystem::path& path, const translator_
     heed::io::save(path, archive, there);
 }
 
-/// Calls difference(option, one, other) for each differing option that --resume requires to be the same.
+/// Calls difference(option, one, other) for each differing option that --resume requires to be equal.
 void compare(const options& one, const options& other, auto&& difference)
 {
     metadata right;
@@ -142,35 +142,35 @@ void compare(const options& one, const options& other, auto&& difference)
     });
 }
 
-/// Refuses to resume a run with other options than those in its checkpoint's metadata.
+/// Throws if the options differ from those in the metadata of the checkpoint.
 inline void require_same_options(const options& how, const metadata& stored)
 {
     compare(how, options::read(stored), [](const auto& option, const auto& wanted, const auto& before) {
         throw heed::error("this run was started with --" + option + " " + before + ", not " + wanted +
-                          "; give the same options to resume it");
+                          "; pass the same options to resume");
     });
 }
 
 [[noreturn]] inline void refuse_other_codes()
 {
-    throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
+    throw heed::error("this run was started with other byte-pair codes; pass the same codes to resume");
 }
 
-/// Refuses a model that does not belong to this checkpoint's run.
+/// Throws if a model does not belong to the run of this checkpoint.
 inline void require_same_run(const std::filesystem::path& path, const std::filesystem::path& checkpoint,
                              const translator_file& resumed)
 {
     const translator_file best = load_model(path);
     const auto refuse = [&](const std::string& what) {
-        throw heed::error(fmt::format("{}: {}; they are not from the same run: put the right one back, or start anew "
-                                      "without both",
-                                      path.string(), what));
+        throw heed::error(
+            fmt::format("{}: {}; they are not from the same run; restore the matching file, or start over "
+                        "without either",
+                        path.string(), what));
     };
     if (best.weights != "F32")
-        throw heed::error(
-            fmt::format("{}: its weights are {}, rounded by `translate quantize`, and training goes on from "
-                        "unrounded ones: put back the model that `translate train` wrote",
-                        path.string(), best.weights));
+        throw heed::error(fmt::format("{}: its weights are {}, rounded by `translate quantize`, but training requires "
+                                      "unrounded weights; restore the model written by `translate train`",
+                                      path.string(), best.weights));
     compare(best.how, resumed.how, [&](const auto& option, const auto& in_model, const auto& in_checkpoint) {
         refuse(fmt::format("trained with --{} {}, but {} with --{} {}", option, in_model, checkpoint.string(), option,
                            in_checkpoint));
@@ -179,15 +179,15 @@ inline void require_same_run(const std::filesystem::path& path, const std::files
         refuse("its vocabularies or byte-pair codes are not those of " + checkpoint.string());
 }
 
-/// Resumes from a checkpoint: fills the model, and the candidates and averages, if there are any, and returns the run's
-/// position. If it throws, nothing has changed.
+/// Resumes from a checkpoint: restores the model and, if present, the candidates and averages, and returns the position
+/// of the run. If it throws, nothing has changed.
 inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text,
                                 std::size_t shards, std::size_t ranks, candidate_words* only = nullptr,
                                 averages* means = nullptr)
 {
     standing at;
     metadata all = archive.metadata;
-    all.emplace("training.best-loss", text_of(at.best_loss));  // the first checkpoints have none
+    all.emplace("training.best-loss", text_of(at.best_loss));  // missing in the earliest checkpoints
     all.emplace("training.shard", text_of(at.shard));
     standing::each(at, [&](const char* name, auto& value) { read_entry(all, "training." + std::string(name), value); });
     require_same_options(model.how, archive.metadata);
@@ -196,12 +196,12 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
         refuse_other_codes();
     all.emplace("training.shards", "1");
     if (const std::string& before = entry(all, "training.shards"); before != std::to_string(shards))
-        throw heed::error(fmt::format("this run was started on a text in {} shards, and now it is in {}; give the same "
-                                      "files and the same --shard to resume it",
+        throw heed::error(fmt::format("this run was started on a text in {} shards, now {}; pass the same "
+                                      "files and the same --shard to resume",
                                       before, shards));
     if (entry(archive.metadata, "training.text") != text || stored.source != model.source ||
         stored.target != model.target) {
-        throw heed::error("this run was started on another text; give the same files to resume it");
+        throw heed::error("this run was started on another text; pass the same files to resume");
     }
     if (const std::string& threads = entry(archive.metadata, "training.threads");
         threads != std::to_string(heed::threads())) {

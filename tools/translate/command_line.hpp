@@ -22,7 +22,7 @@
 /// Shared by the commands: ranges of options, input and output files.
 namespace translation {
 
-/// For numeric options: --help does not state their range.
+/// For numeric options: --help omits their range.
 inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
 inline const CLI::Validator any_number = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
 inline const CLI::Validator share = CLI::Range(0.0, 0.95).description("");
@@ -33,43 +33,43 @@ inline std::string above_zero(const std::string& text)
     const double value = std::strtod(text.c_str(), &end);
     return !text.empty() && *end == '\0' && value > 0 ? "" : text + " is not a number above 0";
 }
-/// CLI11's ranges accept "nan": it is neither too small nor too large.
+/// CLI11's range checks accept "nan": it is neither too small nor too large.
 inline std::string number(const std::string& text)
 {
     return text.find_first_of("nN") == text.npos ? "" : "is not a number";
 }
 
-/// An option that counts something; --help shows its default.
+/// An option with a count; --help shows its default.
 inline CLI::Option* add_count(CLI::App& app, const char* name, std::size_t& count, const char* help,
                               const CLI::Validator& range = positive)
 {
     return app.add_option(name, count, help)->check(range)->type_name("N")->capture_default_str();
 }
 
-/// The models to ask.
+/// The models to run.
 inline void add_models(CLI::App& app, std::vector<std::filesystem::path>& paths)
 {
-    app.add_option("--model", paths, "a model of `translate train`; several make an ensemble")
+    app.add_option("--model", paths, "a model of `translate train`; several form an ensemble")
         ->required()
         ->take_all()
         ->type_name("FILE");
 }
 
-/// --replace-unknown [FILE], by itself or with a dictionary.
+/// --replace-unknown [FILE], with or without a dictionary.
 inline CLI::Option* add_replacements(CLI::App& app, std::string& dictionary, const char* help)
 {
     return app.add_option("--replace-unknown", dictionary, help)->expected(0, 1)->type_name("[FILE]")->group("Search");
 }
 
-/// Refuses --replace-unknown for models without attention.
+/// Throws if --replace-unknown is given for a model without attention.
 inline void require_replaceable(bool has_attention, const std::filesystem::path& model)
 {
     if (!has_attention)
-        throw heed::error(model.string() + ": trained with --attention none, so nothing shows which source "
-                                           "word replaces an unknown one; leave out --replace-unknown");
+        throw heed::error(model.string() + ": trained with --attention none, so the source "
+                                           "word of an unknown word cannot be determined; omit --replace-unknown");
 }
 
-/// Whether two outputs are the same file, whether or not it exists yet.
+/// Whether two outputs are the same file, even if it does not exist yet.
 inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
 {
     const auto place = [](const std::filesystem::path& path) {
@@ -78,30 +78,30 @@ inline bool same_file(const std::filesystem::path& one, const std::filesystem::p
     return !one.empty() && !other.empty() && place(one) == place(other);
 }
 
-/// Refuses to overwrite an input, and reports at once, not after an hour's work, if an output cannot be written.
+/// Throws if an output would overwrite an input or cannot be written. This is checked before the work begins.
 inline void check_output(const std::filesystem::path& output, const std::vector<std::filesystem::path>& inputs)
 {
     for (const std::filesystem::path& input : inputs) {
         std::error_code not_there;
         if (std::filesystem::equivalent(output, input, not_there))
-            throw heed::error(output.string() + ": would overwrite an input; give it another name");
+            throw heed::error(output.string() + ": would overwrite an input; choose another name");
     }
     heed::io::atomic_file{output};
 }
 
-/// Refuses outputs, each with the option that names it, of which two are the same file.
+/// Throws if two outputs are the same file. Outputs are given with the names of their options.
 inline void check_outputs_apart(const std::vector<std::pair<const char*, std::filesystem::path>>& outputs)
 {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             if (same_file(outputs[i].second, outputs[j].second))
-                throw heed::error(fmt::format("{}: {} and {} are one file; give one another name",
+                throw heed::error(fmt::format("{}: {} and {} are the same file; choose another name for one",
                                               outputs[i].second.string(), outputs[j].first, outputs[i].first));
         }
     }
 }
 
-/// The lines of a text; some may be empty.
+/// The lines of a text; lines may be empty.
 inline std::vector<heed::text::sentence> read_lines(const std::filesystem::path& path)
 {
     auto lines = heed::text::read_corpus(path, heed::text::empty_lines::keep);
@@ -119,7 +119,7 @@ inline heed::text::parallel_corpus read_lines(const std::filesystem::path& sourc
 
 inline void flush_output()
 {
-    if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
+    if (!std::cout.flush()) throw heed::error("cannot write to standard output");
 }
 
 /// A file, or standard input if none is named.

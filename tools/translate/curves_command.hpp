@@ -34,9 +34,9 @@ struct curves_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Draw training curves from logs, as SVG.");
-        app.footer("loss and perplexity are the validation's, per token; training-loss is the minimised loss.\n"
-                   "A value that is missing, nan or inf leaves a gap in the curve.\n\n"
+        app.description("Draw training curves from logs as SVG.");
+        app.footer("loss and perplexity are those of validation, per token; training-loss is the minimized loss.\n"
+                   "Missing values, nan and inf leave gaps in the curve.\n\n"
                    "Example:\n"
                    "  translate curves en-de.csv --x minutes --output bleu.svg");
         app.add_option("LOG", logs, "logs of `translate train --log`; one curve each")
@@ -53,18 +53,18 @@ struct curves_command {
             ->type_name("NAME")
             ->capture_default_str();
         app.add_option("--name", names,
-                       "names of the curves, one for each LOG, in order; otherwise\n"
-                       "as the files")
+                       "names of the curves, one per LOG, in order; default: the\n"
+                       "file names")
             ->take_all()
             ->type_name("NAME");
-        app.add_option("--title", title, "of the picture")->type_name("TEXT");
+        app.add_option("--title", title, "title of the picture")->type_name("TEXT");
     }
 
     int run()
     {
         for (const fs::path& log : logs) check_output(output, {log});
         if (!names.empty() && names.size() != logs.size())
-            throw program::misuse(fmt::format("{} for {}; give one for each, or none",
+            throw program::misuse(fmt::format("{} for {}; expected one per log, or none",
                                               heed::counted(names.size(), "name"), heed::counted(logs.size(), "log")));
         const std::vector<std::string> called = names.empty() ? names_of(logs) : names;
         heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};

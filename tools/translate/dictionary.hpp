@@ -25,14 +25,14 @@
 
 namespace translation {
 
-/// A line of a dictionary, without its end.
+/// A line of a dictionary, without the line break.
 inline std::string dictionary_text(const std::string& source, const std::string& target, double probability)
 {
     return fmt::format("{} {} {:.6g}", source, target, probability);
 }
 
-/// A dictionary in a file: "source target probability" on each line; without probabilities, a word's better
-/// translations come first.
+/// A dictionary file: "source target probability" on each line; without probabilities, the translations of a word are
+/// listed best first.
 class dictionary {
 public:
     explicit dictionary(const std::filesystem::path& path)
@@ -49,8 +49,8 @@ public:
                        std::isfinite(probability);
             }
             if (!good)
-                throw heed::error(lines.where() + ": a line of a dictionary has a source word, a target word and, if "
-                                                  "it is known, a probability");
+                throw heed::error(lines.where() + ": expected a source word, a target word and "
+                                                  "optionally a probability");
             of_[fields[0]].emplace_back(probability, fields[1]);
         }
         if (of_.empty()) throw heed::error(path.string() + ": is empty; a dictionary has at least one line");
@@ -68,7 +68,7 @@ public:
         return result;
     }
 
-    /// The translations of each of a model's source words, among its target words; best first.
+    /// The translations of each source word of a model, among its target words; best first.
     std::vector<id_sentence> meanings(const language& source, const language& target) const
     {
         std::vector<id_sentence> result(source.vocabulary.size());
@@ -82,8 +82,8 @@ public:
         return result;
     }
 
-    /// Throws heed::error for a dictionary of whole words if the model uses pieces of words: it would only serve words
-    /// that the model leaves whole. `instead`: what would be right.
+    /// Throws heed::error for a dictionary of whole words if the model uses subwords: it would apply only to words that
+    /// the model does not split. `instead`: advice at the end of the message.
     void require_tokens(const language& source, const language& target, const std::filesystem::path& path,
                         const std::string& instead) const
     {
@@ -104,21 +104,22 @@ public:
             }
         }
         if (!word.empty()) {
-            throw heed::error(fmt::format("{}: is a dictionary of words, but the tokens of this model are pieces of "
-                                          "words: \"{}\" is \"{}\" to it; {}",
+            throw heed::error(fmt::format("{}: is a dictionary of words, but the tokens of this model are "
+                                          "subwords: \"{}\" is \"{}\"; {}",
                                           path.string(), word, pieces, instead));
         }
     }
 
-    /// The words that a model may write: always the first `frequent`, and `per_word` translations of each source word.
+    /// The words that a model may write: the `frequent` most frequent words, and `per_word` translations of each source
+    /// word.
     heed::seq2seq::candidate_lists candidates(std::size_t frequent, std::size_t per_word, const language& source,
                                               const language& target) const
     {
         auto known = meanings(source, target);
         if (std::all_of(known.begin(), known.end(), [](const auto& each) { return each.empty(); }))
             throw heed::error(
-                std::string("--candidates: the model knows no word of the dictionary") +
-                (source.in_pieces() ? "; make one of its pieces with `translate dictionary --model`" : ""));
+                std::string("--candidates: no word of the dictionary is in the model's vocabulary") +
+                (source.in_pieces() ? "; build one of subwords with `translate dictionary --model`" : ""));
         return {frequent, per_word, std::move(known)};
     }
 

@@ -34,22 +34,22 @@ struct dictionary_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Learn each word's translations from parallel text: IBM Model 1 (Brown et al. 1993).");
-        app.footer("Writes \"source target probability\" lines, a word's best translations first. They are for\n"
-                   "`translate run --replace-unknown` and `--candidates`. The latter needs a dictionary of what the\n"
-                   "model reads and writes: give --model if that was trained with --bpe.\n\n"
+        app.description("Learn word translations from parallel text: IBM Model 1 (Brown et al. 1993).");
+        app.footer("Writes \"source target probability\" lines, the best translations of a word first, for\n"
+                   "`translate run --replace-unknown` and `--candidates`. The latter requires a dictionary of the\n"
+                   "tokens of the model: pass --model if it was trained with --bpe.\n\n"
                    "Example:\n"
                    "  translate dictionary --source train.en --target train.de --output en-de.dictionary");
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
-        app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
+        app.add_option("--target", target, "translations, line by line")->required()->type_name("FILE");
         app.add_option("--output", output, "the dictionary to write")->required()->type_name("FILE");
-        app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
+        app.add_option("--model", model, "build a dictionary of this model's subwords")->type_name("FILE");
         app.add_option("--phrases", phrases,
                        "also write the target words of each phrase of up to four words, for\n"
                        "`translate run --phrases`: source words ||| target words\n"
                        "(a word ||| is written &#124;&#124;&#124;)")
             ->type_name("FILE");
-        add_count(app, "--rounds", rounds, "of expectation and maximisation");
+        add_count(app, "--rounds", rounds, "rounds of expectation and maximization");
         add_count(app, "--most", most, "maximum number of translations per word, and per phrase");
     }
 
@@ -59,7 +59,8 @@ struct dictionary_command {
         check_output(output, {source, target, model});
         if (!phrases.empty()) check_output(phrases, {source, target, model});
         if (same_file(output, phrases))
-            throw heed::error(output.string() + ": --output and --phrases are one file; give one another name");
+            throw heed::error(output.string() +
+                              ": --output and --phrases are the same file; choose another name for one");
         std::optional<translator_file> file;
         if (!model.empty()) file.emplace(load_model(model));
         auto pairs = heed::text::read_parallel(source, target);
@@ -85,7 +86,8 @@ struct dictionary_command {
             }
         }
         if (text.empty())
-            throw heed::error("dictionary: no word has a translation; is " + source.string() + " a text of words?");
+            throw heed::error("dictionary: no word has a translation; check that " + source.string() +
+                              " contains words");
         heed::io::write_file(output, heed::text::after_byte_order_mark(text));
         say(fmt::format("{} translations of {} words: {}", count, from.size() - marks, output.string()));
         if (!phrases.empty()) write_phrases(learn_phrases(sources, targets, learned, rounds), from, to);

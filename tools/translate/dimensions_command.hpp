@@ -43,28 +43,28 @@ struct dimensions_command {
     void declare(CLI::App& app)
     {
         app.description(
-            "Which dimensions of a per-dimension attention follow a word class? (Choi et al. 2018, figure 4)");
-        app.footer("The model is led through the given translations. For each dimension, the classes that it\n"
+            "Find dimensions of a per-dimension attention that follow word classes (Choi et al. 2018, figure 4).");
+        app.footer("Uses forced decoding of the given translations. Lists, for each dimension, the classes that it\n"
                    "separates best from all other words. AUC: the probability that the dimension attends more to a\n"
                    "word of the class than to another word; 0.5 if it ignores the class, 1 if it never fails. z:\n"
-                   "its distance from 0.5, in standard deviations under chance; of many dimensions and classes,\n"
-                   "some reach 3 or 4 by chance. The end of the sentence is a word, </s>.\n"
-                   "With --side target: how sharply a dimension attends, wherever that is, when a word of the class\n"
-                   "is written.\n\n"
+                   "the distance from 0.5, in standard deviations under chance; with many dimensions and classes,\n"
+                   "some reach 3 or 4 by chance. The end of the sentence is the word </s>.\n"
+                   "With --side target, AUC measures how sharply a dimension attends, to any word, when a word of the\n"
+                   "class is written.\n\n"
                    "Example:\n"
                    "  translate dimensions --model en-de.safetensors --source test.en --target test.de");
         app.add_option("--model", model, "a model of `translate train --attention per-dimension`")
             ->required()
             ->type_name("FILE");
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
-        app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
-        app.add_option("--side", side, "source or target: whose words have classes")
+        app.add_option("--target", target, "translations, line by line")->required()->type_name("FILE");
+        app.add_option("--side", side, "the side with word classes: source or target")
             ->check(CLI::IsMember({"source", "target"}).description(""))
             ->type_name("NAME")
             ->capture_default_str();
         app.add_option("--tags", tags,
-                       "the classes, one for each word of that side, line by line; without\n"
-                       "it each word is a class of its own")
+                       "the classes, one per word of that side, line by line; without it,\n"
+                       "each word is a separate class")
             ->type_name("FILE");
         app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
         app.add_option("--picture", picture,
@@ -72,13 +72,13 @@ struct dimensions_command {
                        "sentence that has words of that class, as SVG; with --by-class,\n"
                        "each class with its best dimension")
             ->type_name("FILE");
-        add_count(app, "--sentences", sentences, "use so many, the first");
-        add_count(app, "--dimensions", dimensions, "show so many, the best");
-        add_count(app, "--classes", how.most, "show so many of each, the best");
+        add_count(app, "--sentences", sentences, "number of sentences to use, from the first");
+        add_count(app, "--dimensions", dimensions, "number of best dimensions to show");
+        add_count(app, "--classes", how.most, "number of best classes to show for each");
         app.add_flag("--by-class", by_class,
-                     "the other way round: for each class, the --dimensions that\n"
+                     "for each class, show the --dimensions that\n"
                      "follow it best");
-        add_count(app, "--least", how.least, "leave out classes with fewer words, which chance separates well");
+        add_count(app, "--least", how.least, "ignore classes with fewer words, often separated by chance");
     }
 
     int run()
@@ -87,8 +87,8 @@ struct dimensions_command {
         if (!picture.empty()) check_output(picture, {model, source, target, tags, output});
         const translator_file file = load_model(model);
         if (file.source.raw)
-            throw heed::error(model.string() + ": reads raw text, whose words are not those between spaces that have "
-                                               "classes here; give a model that was trained without --raw");
+            throw heed::error(model.string() + ": reads raw text, but classes are for words separated "
+                                               "by spaces; use a model trained without --raw");
         auto pairs = read_lines(source, target);
         const std::vector<sentence> classes = read_classes(pairs);
         const std::size_t count = std::min(sentences, pairs.size());
@@ -109,7 +109,7 @@ struct dimensions_command {
                 search.front().add(i < classes[n].size() ? classes[n][i] : end_of_sentence, values[i]);
         }
         line.clear();
-        if (search.empty()) throw heed::error(source.string() + ": has no pair without an empty line");
+        if (search.empty()) throw heed::error(source.string() + ": every pair has an empty line");
         const std::vector<heed::metrics::followed_class> found = chosen(search.front());
         show(found);
         if (!picture.empty()) draw(file, pairs, classes, found);
@@ -117,7 +117,7 @@ struct dimensions_command {
     }
 
 private:
-    /// The weights of a sentence pair between words, with the end of the source.
+    /// The weights of a sentence pair between words, including the end of the source.
     struct looked {
         weight_rows weights;  // [target words][source words and end · dimensions]
         std::size_t dimensions;
@@ -127,27 +127,26 @@ private:
     {
         const weight_rows rows = file.system->weights_by_dimension(file.source.encode(from), file.target.encode(to));
         if (rows.empty())
-            throw heed::error(fmt::format("{}: trained with --attention {}, which has no weight per dimension; give "
-                                          "a model of --attention per-dimension",
+            throw heed::error(fmt::format("{}: trained with --attention {}, which has no weight per dimension; use "
+                                          "a model trained with --attention per-dimension",
                                           model.string(), file.how.attention));
         const std::size_t tokens = file.source.tokens_of_words(from).back().front() + 1;
         const std::size_t depth = rows.front().size() / tokens;
         word_tokens words = file.target.tokens_of_words(to);
-        words.pop_back();  // the end of the sentence, whose row is only one of the target's
+        words.pop_back();  // the end of the sentence, which has a row only if it is on the target side
         return {between_words(file.source, from, rows, std::move(words), with_end, depth), depth};
     }
 
-    /// What is shown: of each of the best dimensions the best classes, or the other way round.
+    /// The rows to show: for each of the best dimensions the best classes, or vice versa.
     std::vector<heed::metrics::followed_class> chosen(const heed::metrics::class_search& search) const
     {
         heed::metrics::class_options of = how;
         if (by_class) of.most = search.words();
         std::vector<heed::metrics::followed_class> found = search.best(of);
         if (found.empty())
-            throw heed::error(
-                fmt::format("no class has {} words, or there is only one class; give more sentences, or a "
-                            "smaller --least",
-                            how.least));
+            throw heed::error(fmt::format("no class has {} words, or there is only one class; use more sentences or a "
+                                          "smaller --least",
+                                          how.least));
         if (by_class) {
             std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.auc > b.auc; });
             std::map<std::string, double> best;  // of each class
@@ -169,11 +168,11 @@ private:
     }
 
     /// The weights of each dimension, or class, once: in the first sentence of 5 to 12 words that has the class, or in
-    /// the first one of any length.
+    /// the first sentence of any length.
     void draw(const translator_file& file, const heed::text::parallel_corpus& pairs,
               const std::vector<sentence>& classes, const std::vector<heed::metrics::followed_class>& found) const
     {
-        std::deque<std::vector<float>> weights;  // what the pictures refer to
+        std::deque<std::vector<float>> weights;  // referenced by the pictures
         std::deque<std::string> titles;
         std::deque<sentence> columns;
         std::vector<heed::view::alignment> pictures;
@@ -218,11 +217,11 @@ private:
         const fs::path& of = side == "source" ? source : target;
         std::vector<sentence> result = read_lines(tags);
         if (result.size() != words.size())
-            throw heed::error(fmt::format("{} has {} lines, {} has {}; give the tags of each line", tags.string(),
+            throw heed::error(fmt::format("{} has {} lines, {} has {}; expected the tags of each line", tags.string(),
                                           result.size(), of.string(), words.size()));
         for (std::size_t n = 0; n < result.size(); ++n) {
             if (result[n].size() != words[n].size())
-                throw heed::error(fmt::format("{}:{}: has {}, but the line of {} has {}; give one for each word",
+                throw heed::error(fmt::format("{}:{}: has {}, but the line of {} has {}; expected one per word",
                                               tags.string(), n + 1, heed::counted(result[n].size(), "tag"), of.string(),
                                               heed::counted(words[n].size(), "word")));
         }

@@ -12,10 +12,10 @@
 
 #include "library.hpp"
 
-/// Translations and their weights as heed::view shows them.
+/// Converts translations and their weights for heed::view.
 namespace translation {
 
-/// Pairs as the words that weights are between.
+/// Pairs of words that the weights refer to.
 inline heed::text::parallel_corpus shown(const translator_file& file, heed::text::parallel_corpus pairs)
 {
     for (sentence& each : pairs.source) each = file.source.shown(each);
@@ -23,7 +23,7 @@ inline heed::text::parallel_corpus shown(const translator_file& file, heed::text
     return pairs;
 }
 
-/// A line of --tokens: the words that links and weights between two sentences count, in the format of fast_align.
+/// A line of --tokens: the words that links and weights between two sentences refer to, in the format of fast_align.
 inline std::string words_beside(const sentence& source, const sentence& target)
 {
     return heed::text::join(source) + " ||| " + heed::text::join(target) + '\n';
@@ -39,14 +39,14 @@ inline std::vector<float> flat(const weight_rows& rows)
 /// The label of the source's end word in pictures.
 inline constexpr const char* end_of_sentence = "</s>";
 
-/// A translation for a page. `weights`: between words, without the end's row, if the model has attention. A single
-/// model (`alone`) with weights per dimension provides those; several models have no dimensions in common.
+/// A translation for a page. `weights`: between words, without the row of the end, if the model has attention. A single
+/// model (`alone`) with per-dimension weights provides those; several models have no dimensions in common.
 inline heed::view::translation for_page(const translator_file& model, bool alone, const sentence& source,
                                         const id_sentence& written, const reading& read, const weight_rows& weights)
 {
     heed::view::translation shown{.words = read.words};
     const std::size_t tokens = model.source.tokens_of_words(source).back().front() + 1;
-    // A page is for sentences; for a whole book in one line, only the mean over the dimensions is kept.
+    // A page shows sentences; for a very long line, such as a whole book, only the mean over the dimensions is kept.
     const std::size_t most = std::size_t{1} << 27;
     if (alone && (written.size() + 1) * tokens <= most / (2 * model.how.hidden)) {
         const weight_rows rows = model.system->weights_by_dimension(model.source.encode(source), written);

@@ -15,16 +15,17 @@
 
 namespace translation {
 
-/// Known links of pairs of sentences, line by line: i-j sure, ipj possible. Throws heed::error unless there is a line
-/// for each source sentence, and a word at both ends of each link of the pairs that are there.
+/// Human links of sentence pairs, line by line: i-j sure, ipj possible. Throws heed::error unless there is a line for
+/// each source sentence, and both ends of each link are words of the given pairs.
 inline std::vector<heed::metrics::gold_links> read_gold(const std::filesystem::path& gold,
                                                         const std::filesystem::path& source,
                                                         const heed::text::parallel_corpus& pairs)
 {
     const std::vector<heed::text::sentence> lines = heed::text::read_corpus(gold, heed::text::empty_lines::keep);
     if (lines.size() != pairs.source.size())
-        throw heed::error(fmt::format("{} has {} lines, {} has {}; give the links of each pair, an empty line for none",
-                                      gold.string(), lines.size(), source.string(), pairs.source.size()));
+        throw heed::error(
+            fmt::format("{} has {} lines, {} has {}; expected the links of each pair, an empty line for none",
+                        gold.string(), lines.size(), source.string(), pairs.source.size()));
     std::vector<heed::metrics::gold_links> all;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::string where = gold.string() + ":" + std::to_string(i + 1);

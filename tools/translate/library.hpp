@@ -7,10 +7,10 @@ class system;
 
 }  // namespace heed::translator
 
-/// What this program is made of is in heed_translator: models, their files and searches.
+/// The parts of this program are in heed_translator: models, model files and searches.
 namespace translation {
 
 using namespace heed::translator;
-using heed::translator::system;  // not that of <cstdlib>
+using heed::translator::system;  // not the function of <cstdlib>
 
 }  // namespace translation

@@ -21,7 +21,7 @@
 
 namespace translation {
 
-/// The names of a log's columns.
+/// The column names of a log.
 inline std::vector<std::string> columns_of_log()
 {
     std::vector<std::string> names;
@@ -39,7 +39,7 @@ struct log_columns {
     std::vector<double> xs, ys;
 };
 
-/// Reads these columns of a log of `translate train --log`. Throws heed::error, with the line, for anything else, and
+/// Reads these columns of a log of `translate train --log`. Throws heed::error, with the line, for any other file, and
 /// for a log without rows.
 inline log_columns read_columns(const std::filesystem::path& path, std::string_view x, std::string_view y)
 {
@@ -52,7 +52,7 @@ inline log_columns read_columns(const std::filesystem::path& path, std::string_v
     heed::text::sentence_reader lines(file, path.string(), heed::text::empty_lines::keep);
     heed::text::sentence words;
     if (!lines.next(words) || heed::text::join(words) != training_log::header)
-        throw heed::error(path.string() + ": not a log of `translate train`: its first line must be " +
+        throw heed::error(path.string() + ": not a log of `translate train`: the first line must be " +
                           std::string(training_log::header));
     log_columns found;
     while (lines.next(words)) {
@@ -70,17 +70,17 @@ inline log_columns read_columns(const std::filesystem::path& path, std::string_v
             };
             if (end > begin && (problem == std::errc::invalid_argument || stop != row.data() + end))
                 refuse("is not a number");
-            if (problem == std::errc::result_out_of_range) refuse("is beyond what a double holds");
+            if (problem == std::errc::result_out_of_range) refuse("is out of the range of a double");
             values.push_back(value);
             begin = end + 1;
         }
         if (values.size() != names.size())
             throw heed::error(
-                fmt::format("{}: {} values; a row of a log has {}", lines.where(), values.size(), names.size()));
+                fmt::format("{}: has {} values; expected {}", lines.where(), values.size(), names.size()));
         found.xs.push_back(values[x_column]);
         found.ys.push_back(values[y_column]);
     }
-    if (found.xs.empty()) throw heed::error(path.string() + ": has no epoch yet; there is nothing to draw");
+    if (found.xs.empty()) throw heed::error(path.string() + ": has no epoch yet, so no curve can be drawn");
     return found;
 }
 

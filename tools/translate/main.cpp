@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// translate: train a translator on any parallel text, use it, score it, and see where it attends.
+// translate: trains a translator on any parallel text, translates, scores, and shows attention.
 //
-// A choice of systems and attentions, on the CPU. The interesting parts are in src/translator, which puts
-// heed's models together, one file per system, and in training.cpp, which trains them.
+// The systems are in src/translator, which assembles heed's models, one file per system;
+// training.cpp trains them.
 //
 // test: --help
 
@@ -47,7 +47,7 @@ const char* const heed_built_for = HEED_BUILT_FOR;
 
 namespace {
 
-/// Where the output of all ranks but 0 goes.
+/// Discards the output of all ranks except 0.
 struct no_buffer : std::streambuf {
     int overflow(int character) override { return character; }
 };
@@ -59,18 +59,18 @@ int main(int argc, char** argv)
     const auto started = program::launched_as::of_environment();
     speaks = started.rank == 0;
     if (!speaks) {
-        std::ios::sync_with_stdio(false);            // a later call would put the buffers back
-        static no_buffer& nowhere = *new no_buffer;  // std::cout is flushed after everything else has ended
+        std::ios::sync_with_stdio(false);            // a later call would restore the buffers
+        static no_buffer& nowhere = *new no_buffer;  // std::cout is flushed at the very end
         std::cout.rdbuf(&nowhere);
         std::cerr.rdbuf(&nowhere);
     }
     bool shared = false;  // the work of all processes has begun
-    CLI::App app{"Train a neural translator with attention, translate with it, score it, and see where it looks."};
-    app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which take it over
+    CLI::App app{"Train a neural translator with attention, translate with it, score it, and show its attention."};
+    app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which inherit it
     app.set_version_flag("--version", "translate (heed) " HEED_VERSION_STRING);
     app.require_subcommand(1);
     app.option_defaults()->take_last();  // so that --epochs can be appended to an earlier command
-    app.footer("`translate train --help` tells more, with an example; so do the others.");
+    app.footer("`translate COMMAND --help` explains a command, with an example.");
 
     train_command train;
     run_command run;
@@ -85,7 +85,7 @@ int main(int argc, char** argv)
     dictionary_command dictionary;
     quantize_command quantize;
     std::size_t threads = 0;
-    program::ask_for_threads(app, threads);  // before the command and after it
+    program::ask_for_threads(app, threads);  // accepted before and after the command
     std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
     const auto add = [&](const char* name, auto& command, bool computes) {
         CLI::App* const here = app.add_subcommand(name);
@@ -99,8 +99,8 @@ int main(int argc, char** argv)
                 return with_ranks([&command](any_ranks& over) { return command.run(over); });
             } else {
                 if (started.size <= 1) return command.run();
-                if (!speaks) return 0;  // the launcher would end all at once
-                say(fmt::format("translate: `translate {}` is the work of one process; start it without mpirun", name));
+                if (!speaks) return 0;  // the launcher would terminate all processes
+                say(fmt::format("translate: `translate {}` runs in one process; start it without mpirun", name));
                 return 1;
             }
         });
@@ -128,8 +128,8 @@ int main(int argc, char** argv)
             }
             return status;
         },
-        "; smaller --batch, --beam, --hidden or --embedding need less",
+        "; use smaller --batch, --beam, --hidden or --embedding",
         [&](std::vector<std::string>& arguments) { add_recipe(arguments, argv[0]); }, manual(), {"evaluate"});
-    // A launcher ends all processes as soon as one has failed: what all of them refuse, rank 0 says.
+    // A launcher ends all processes as soon as one has failed, so rank 0 reports errors that all ranks have.
     return speaks || shared ? result : 0;
 }

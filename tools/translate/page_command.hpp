@@ -32,7 +32,7 @@ namespace translation {
 
 namespace fs = std::filesystem;
 
-/// A name for each file: its stem, or the whole path if stems are the same.
+/// A name for each file: its stem, or the whole path if stems are equal.
 inline std::vector<std::string> names_of(const std::vector<fs::path>& files)
 {
     std::vector<std::string> names;
@@ -57,34 +57,34 @@ struct page_command {
     {
         app.description("Compare models on one HTML page: their translations and attention.");
         app.footer(
-            "The page is one file that needs no network. Words can be pointed at; links of --gold appear beside\n"
-            "the models'. With --forced every model is led through the reference, so that they can be compared\n"
-            "word by word. log p is that of the translation, including its end. An empty line stays in its\n"
-            "place and has no translation.\n\n"
+            "The page is one self-contained file. Words respond to the pointer; links of --gold appear next to\n"
+            "those of the models. With --forced, every model decodes the reference, so that models can be\n"
+            "compared word by word. log p is that of the translation, including its end. An empty line keeps\n"
+            "its place and has no translation.\n\n"
             "Example:\n"
             "  translate page --model en-de.safetensors --source test.en --reference test.de --output page.html");
-        app.add_option("--model", paths, "models of `translate train`; each is a system of the page")
+        app.add_option("--model", paths, "models of `translate train`; each becomes a system on the page")
             ->required()
             ->take_all()
             ->type_name("FILE");
         app.add_option("--name", names,
-                       "names of the models, one for each, in order; otherwise as\n"
-                       "their files")
+                       "names of the models, one per model, in order; default: the\n"
+                       "file names")
             ->take_all()
             ->type_name("NAME");
         app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
         CLI::Option* const known =
-            app.add_option("--reference", reference, "their translations, line by line")->type_name("FILE");
+            app.add_option("--reference", reference, "translations, line by line")->type_name("FILE");
         app.add_option("--gold", gold, "known links of source and reference: i-j sure, ipj possible")
             ->needs(known)
             ->type_name("FILE");
-        app.add_flag("--forced", forced, "show forced decoding of the reference, not translations")->needs(known);
+        app.add_flag("--forced", forced, "show forced decoding of the reference instead of translations")->needs(known);
         app.add_option("--output", output, "the page to write (HTML)")->required()->type_name("FILE");
-        app.add_option("--title", title, "title of the page; otherwise the name of the source")->type_name("TEXT");
-        add_count(app, "--sentences", sentences, "show so many, the first");
-        add_count(app, "--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights",
+        app.add_option("--title", title, "title of the page; default: the name of the source")->type_name("TEXT");
+        add_count(app, "--sentences", sentences, "number of sentences to show");
+        add_count(app, "--dimensions", dimensions, "number of dimensions shown individually, for per-dimension weights",
                   any_number);
-        add_count(app, "--batch", batch, "sentences translated at once");
+        add_count(app, "--batch", batch, "sentences per batch");
         declare_search(app, search);
     }
 
@@ -94,7 +94,7 @@ struct page_command {
         inputs.insert(inputs.end(), {source, reference, gold});
         check_output(output, inputs);
         if (!names.empty() && names.size() != paths.size())
-            throw program::misuse(fmt::format("{} for {}; give one for each --model, or none",
+            throw program::misuse(fmt::format("{} for {}; expected one per --model, or none",
                                               heed::counted(names.size(), "name"),
                                               heed::counted(paths.size(), "model")));
         heed::view::page page{.title = title.empty() ? source.filename().string() : title,
@@ -106,7 +106,7 @@ struct page_command {
             reference.empty() ? heed::text::parallel_corpus{read_lines(source), {}} : read_lines(source, reference);
         stop_politely();
         progress line(std::min(pairs.source.size(), sentences) * paths.size());
-        for (const fs::path& path : paths) {  // one at a time: only the sentences are kept
+        for (const fs::path& path : paths) {  // one at a time, so that only the sentences are kept
             const translator_file file = load_model(path);
             if (page.sentences.empty()) {
                 begin(file, pairs, page);
@@ -127,7 +127,7 @@ struct page_command {
     }
 
 private:
-    /// Puts the sentences on the page, as the words of its first model, and leaves out the others.
+    /// Puts the sentences on the page, as the words of its first model, and drops the other models.
     void begin(const translator_file& file, heed::text::parallel_corpus& pairs, heed::view::page& page) const
     {
         std::vector<heed::metrics::gold_links> links;
@@ -144,7 +144,7 @@ private:
         }
     }
 
-    /// Refuses a model of other words: of raw text beside one of tokens.
+    /// Throws if a model splits text into other words: a model of raw text together with a model of tokens.
     void require_same_words(const translator_file& file, const fs::path& path, const heed::text::parallel_corpus& pairs,
                             const heed::view::page& page) const
     {
@@ -152,9 +152,10 @@ private:
             sentence words = file.source.shown(pairs.source[i]);
             words.emplace_back(end_of_sentence);
             if (words != page.sentences[i].source)
-                throw heed::error(fmt::format("{}: cuts line {} of {} into other words than {}; a page compares models "
-                                              "of raw text, or models of the same tokens",
-                                              path.string(), i + 1, source.string(), paths.front().string()));
+                throw heed::error(
+                    fmt::format("{}: splits line {} of {} into other words than {}; a page compares models "
+                                "of raw text, or models of the same tokens",
+                                path.string(), i + 1, source.string(), paths.front().string()));
         }
     }
 

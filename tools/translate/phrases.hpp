@@ -25,7 +25,7 @@
 /// "|||" is written as in support/bars.hpp.
 namespace translation {
 
-/// A line of the file, without its end.
+/// A line of the file, without the line break.
 inline std::string phrases_text(const sentence& source, const sentence& target)
 {
     std::string text;
@@ -50,7 +50,7 @@ inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& so
     return heed::text::phrase_table::learn(sources, targets, links);
 }
 
-/// The same with links in both directions learned here.
+/// Like the above, with links in both directions learned here.
 inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& sources,
                                               const std::vector<id_sentence>& targets)
 {
@@ -58,7 +58,7 @@ inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& so
     return learn_phrases(sources, targets, heed::text::lexicon::learn(sources, targets, how), how.rounds);
 }
 
-/// The phrases whose words a model knows.
+/// The phrases whose words are in the vocabularies of a model.
 inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, const language& source,
                                              const language& target)
 {
@@ -70,7 +70,7 @@ inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, 
         const auto length = static_cast<std::size_t>(middle - fields.begin());
         if (middle == fields.end() || length == 0 || length > heed::text::phrase_table::longest)
             throw heed::error(
-                fmt::format("{}: a line of phrases is: source words ||| target words, with 1 to {} source "
+                fmt::format("{}: expected a line of phrases: source words ||| target words, with 1 to {} source "
                             "words and spaces around |||",
                             lines.where(), heed::text::phrase_table::longest));
         id_sentence phrase;
@@ -85,8 +85,8 @@ inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, 
         table.set(phrase, std::move(words));
     }
     if (table.size() == 0)
-        throw heed::error(path.string() + ": has no phrase of words that the model knows" +
-                          (source.in_pieces() ? "; make one of its pieces with `translate dictionary --model`" : ""));
+        throw heed::error(path.string() + ": no phrase is in the model's vocabulary" +
+                          (source.in_pieces() ? "; build one of subwords with `translate dictionary --model`" : ""));
     return table;
 }
 

@@ -27,7 +27,7 @@ quality evaluate_loss(const models& with, const examples& pairs, const std::vect
 {
     double nats = 0, count = 0, words = 0;
     const auto batches = batches_by_length(pairs.target, batch_size);
-    std::vector<double> each_nats(batches.size());  // 0 for those of other ranks
+    std::vector<double> each_nats(batches.size());  // 0 for sentences of other ranks
     for (std::size_t k = over.rank(); k < batches.size() && interrupted() == 0; k += over.size())
         each_nats[k] = loss_of(with, pairs, batches[k]);
     over.sum(std::span<double>(each_nats));
@@ -57,7 +57,7 @@ translate_all(const models& with, const std::vector<id_sentence>& sources, std::
               search_options how, const watch_search& watch, any_ranks over)
 {
     how.part = {over.rank(), over.size()};
-    // What is still empty has no score either.
+    // Sentences that are still empty have no score.
     auto all = search_all(with, sources, batch_size, how, with_weights, nullptr, watch);
     std::vector<std::vector<heed::seq2seq::translation<float>>> found(all.size());
     for (std::size_t i = 0; i < all.size(); ++i)

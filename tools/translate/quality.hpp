@@ -17,7 +17,7 @@
 #include "library.hpp"
 #include "ranks.hpp"
 
-/// Translating many sentences, and measuring the quality.
+/// Translates many sentences and measures the quality.
 namespace translation {
 
 /// Parallel text as ids.
@@ -34,28 +34,28 @@ struct quality {
     heed::metrics::bleu_score bleu;
     double loss = 0;             // nats per token
     double perplexity = 0;       // per token
-    double word_perplexity = 0;  // per word, if tokens are pieces of words
+    double word_perplexity = 0;  // per word, if tokens are subwords
 };
 
-/// The model's loss on the references, end words included; without BLEU. After an interrupt it returns soon and is
-/// meaningless. Ranks share the work, batch by batch, and all get the result: that of one process.
+/// The model's loss on the references, end words included; without BLEU. After an interrupt it returns early and is
+/// meaningless. Ranks share the work, batch by batch, and all get the result of a single process.
 quality evaluate_loss(const models& with, const examples& pairs, const std::vector<sentence>& references,
                       std::size_t batch_size, any_ranks over = alone());
 
-/// BLEU of the greedy translations' words against the references as given; of raw text as mteval's tokenizer 13a cuts
-/// both. The translation of an empty sentence is
-/// empty. After an interrupt it returns soon and is meaningless. Ranks share the work.
+/// BLEU of the words of greedy translations against the references as given; for raw text, both are tokenized by
+/// mteval's 13a. The translation of an empty sentence is empty. After an interrupt it returns early and is meaningless.
+/// Ranks share the work.
 heed::metrics::bleu_score evaluate_bleu(const models& with, const examples& pairs,
                                         const std::vector<sentence>& references, const language& target,
                                         std::size_t batch_size, any_ranks over = alone());
 
-/// The greedy translation of each sentence, or what `how` searches for. Ranks share the work, batch by batch, and all
-/// get all: those of one process.
+/// The greedy translation of each sentence, or the result of the search `how`. Ranks share the work, batch by batch,
+/// and all get all translations, equal to those of a single process.
 std::vector<heed::seq2seq::translation<float>>
 translate_all(const models& with, const std::vector<id_sentence>& sources, std::size_t batch_size, bool with_weights,
               search_options how, const watch_search& watch, any_ranks over);
 
-/// How long decoding took.
+/// Decoding time.
 struct decoding_time {
     double seconds = 0;
     std::size_t sentences = 0, words = 0;  // words as written

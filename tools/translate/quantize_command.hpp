@@ -17,24 +17,23 @@ namespace translation {
 
 namespace fs = std::filesystem;
 
-/// `translate quantize`: a model's weights in fewer bits.
+/// `translate quantize`: stores the weights of a model in fewer bits.
 struct quantize_command {
     fs::path model, output;
     std::string to = "int8";
 
     void declare(CLI::App& app)
     {
-        app.description("Write a smaller file of a model: its weights in 8 or 16 bits.");
+        app.description("Write a smaller model file with weights in 8 or 16 bits.");
         app.footer(
-            "All commands that read a model read the smaller file, too. int8: matrices as bytes, with a scale for "
-            "each\n"
-            "column, or for each row of embeddings; about a quarter of the size. Where the processor multiplies bytes\n"
-            "(AVX-512 VNNI or AVX-VNNI), it translates faster, too; elsewhere it computes with floats. bf16: half of\n"
-            "the size, computed with floats. A smaller file is not for training: keep the original.\n\n"
+            "All commands that read a model also read the smaller file. int8: matrices as bytes, with a scale\n"
+            "per column, or per row of embeddings; about a quarter of the size. On processors that multiply bytes\n"
+            "(AVX-512 VNNI or AVX-VNNI), translation is also faster; others compute with floats. bf16: half\n"
+            "the size, computed with floats. A quantized model cannot be trained further; keep the original.\n\n"
             "Example:\n"
             "  translate quantize --model en-de.safetensors --to int8 --output small.safetensors");
         app.add_option("--model", model, "a model of `translate train`")->required()->type_name("FILE");
-        app.add_option("--to", to, "numbers of the weights: int8 or bf16")
+        app.add_option("--to", to, "number format of the weights: int8 or bf16")
             ->check(CLI::IsMember({"int8", "bf16"}).description(""))
             ->type_name("NUMBERS")
             ->capture_default_str();

@@ -50,12 +50,11 @@ int with_ranks(const std::function<int(any_ranks&)>& work)
         return program::misuse_status;
     }
 #else
-    if (started.rank != 0) return 0;  // the launcher would end all at once
-    throw heed::error(
-        fmt::format("was started as {} processes, but is built without MPI: each would do the whole work, "
-                    "on the same files. Build it where MPI is found (Debian: libopenmpi-dev), or start it "
-                    "without mpirun",
-                    started.size));
+    if (started.rank != 0) return 0;  // the launcher would terminate all processes
+    throw heed::error(fmt::format("started as {} processes, but built without MPI: each would do all the work "
+                                  "on the same files. Build it with MPI (Debian: libopenmpi-dev), or start it "
+                                  "without mpirun",
+                                  started.size));
 #endif
 }
 
@@ -82,7 +81,7 @@ void require_same(any_ranks& over, std::uint64_t hash, const std::string& what)
     for (std::size_t r = 1; r < all.size(); ++r) {
         if (all[r] != all[0])
             throw error_of_all(
-                fmt::format("rank {} has another {} than rank 0: every process must read the same files, "
+                fmt::format("rank {} has a different {} than rank 0: every process must read the same files "
                             "and run the same program on the same kind of processor",
                             r, what));
     }
@@ -132,10 +131,10 @@ struct end_with_the_others::watch {
                 since = clock::now();
             } else if (seconds_since(since) > patience) {
                 const std::string text =
-                    fmt::format("translate, rank {}: was asked to end (signal {}), and in {:.1f} s no step has ended: "
+                    fmt::format("translate, rank {}: received signal {}, and no step completed within {:.1f} s: "
                                 "another process has died, or a step takes longer than the launcher waits{}\n",
                                 rank, interrupted(), patience, advice);
-                // No flush, no destructors: the other thread may be anywhere.
+                // No flush, no destructors: the other thread may be at any point.
                 if (::write(STDERR_FILENO, text.data(), text.size()) < 0) std::_Exit(1);
                 std::_Exit(1);
             }
@@ -149,7 +148,7 @@ end_with_the_others::end_with_the_others(const any_ranks& over, std::string advi
     watch_ = new watch;
     watch_->rank = over.rank();
     watch_->advice = std::move(advice);
-    // mpirun kills so many seconds after it has asked.
+    // mpirun kills this many seconds after its signal.
     const auto until_killed =
         static_cast<double>(program::number_of_environment("OMPI_MCA_odls_base_sigkill_timeout", 1));
     watch_->patience = std::max(0.5 * until_killed, until_killed - 1);

@@ -25,17 +25,17 @@
 #include "library.hpp"
 #include "sums_over.hpp"
 
-/// One command in several processes: `mpirun -n 4 translate train …`. Rank 0 alone reads standard input, writes files
-/// and says something.
+/// One command in several processes: `mpirun -n 4 translate train …`. Only rank 0 reads standard input, writes files
+/// and prints.
 namespace translation {
 
 using heed::distributed::any_ranks;
 
-/// Runs work(ranks) in each of the processes that a launcher has started, or in this one alone, and returns its status.
-/// Throws heed::error, in each of them, if there are several and this program is built without MPI.
+/// Runs work(ranks) in each process that a launcher has started, or in this process only, and returns its status.
+/// Throws heed::error in each process if there are several and this program is built without MPI.
 int with_ranks(const std::function<int(any_ranks&)>& work);
 
-/// One process.
+/// A single process.
 any_ranks& alone();
 
 /// An error that every rank throws: rank 0 prints it.
@@ -43,7 +43,7 @@ struct error_of_all : heed::error {
     using heed::error::error;
 };
 
-/// work(), which may fail in one rank only: then all throw what the first of them has thrown.
+/// Runs work(), which may fail in a single rank: then all ranks throw the error of the first one that failed.
 template <class F>
 void agree(any_ranks& over, F&& work)
 {
@@ -57,7 +57,7 @@ void agree(any_ranks& over, F&& work)
     } catch (const program::misuse&) {
         throw;  // in all ranks, which have the same command line
     } catch (const std::bad_alloc&) {
-        problem = "out of memory; smaller --batch, --hidden or --embedding, or fewer processes on a host, need less";
+        problem = "out of memory; use smaller --batch, --hidden or --embedding, or fewer processes per host";
     } catch (const std::exception& reason) {
         problem = *reason.what() == '\0' ? "failed" : reason.what();
     }
@@ -69,20 +69,21 @@ void agree(any_ranks& over, F&& work)
     }
 }
 
-/// The signal that asked any of the ranks for an end, or 0; every rank gets the same.
+/// The signal that any of the ranks received, or 0; every rank gets the same result.
 int interrupted(any_ranks& over);
 
-/// Whether this is so in any rank.
+/// Whether `here` is true in any rank.
 bool any_of(any_ranks& over, bool here);
 
-/// All ranks have the same numbers? Throws heed::error in each if not: `what` says of what.
+/// Throws heed::error in each rank unless all ranks have the same number; `what` names it in the message.
 void require_same(any_ranks& over, std::uint64_t hash, const std::string& what);
 
-/// A number that follows from all parameters of a system.
+/// A hash of all parameters of a system.
 std::uint64_t hash_of(const system& of);
 
-/// Dies with a message if this process was asked to end and then nothing moves: mpirun asks so when another process has
-/// died, and a moment later kills. While one of these exists, a thread looks for that. `advice` ends the message.
+/// Exits with a message if this process received a signal and no step completes afterwards: mpirun sends a signal when
+/// another process has died, and kills shortly after. While an object of this class exists, a thread monitors this.
+/// `advice` ends the message.
 class end_with_the_others {
 public:
     end_with_the_others(const any_ranks& over, std::string advice);
@@ -90,9 +91,9 @@ public:
     end_with_the_others(const end_with_the_others&) = delete;
     end_with_the_others& operator=(const end_with_the_others&) = delete;
 
-    /// This process is alive, and so are the others: a step has ended.
+    /// Reports that a step has completed, so this process and the others are alive.
     void step();
-    /// All have agreed to end: no thread looks any more.
+    /// Stops monitoring; all ranks have agreed to end.
     void end();
 
 private:
@@ -101,9 +102,8 @@ private:
 };
 
 // ---- values as bytes
-// ---------------------------------------------------------------------------------------------------
 
-/// Values one behind the other.
+/// Values packed consecutively.
 class packed_values {
 public:
     void put(const std::string& text)
@@ -162,7 +162,7 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-/// The inverse of packed_values; of bytes that one has made.
+/// The inverse of packed_values; reads the bytes of one.
 class unpacked_values {
 public:
     explicit unpacked_values(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -219,7 +219,8 @@ private:
     std::span<const std::byte> rest_;
 };
 
-/// Every rank has what any of them has, of items that are empty elsewhere: has(item) says whether it is here.
+/// Gives every rank the items of all ranks, for items that are empty elsewhere: has(item) returns whether this rank has
+/// it.
 template <class T>
 void share_items(any_ranks& over, std::vector<T>& all, auto&& has)
 {

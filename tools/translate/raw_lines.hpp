@@ -14,7 +14,7 @@
 
 namespace translation {
 
-/// Lines for a model of words that are not cut into tokens.
+/// Detects untokenized lines given to a model of words.
 class raw_lines : public program::raw_lines {
 public:
     using program::raw_lines::add;
@@ -33,16 +33,17 @@ public:
             add(each, [&](const std::string& word) { return model.vocabulary.contains(word); });
     }
 
-    /// What is said of them to a model of words.
+    /// The note about these lines for a model of words.
     std::string note() const
     {
-        return fmt::format("note: {}, which the model does not know. Its training text had tokens, words with spaces "
-                           "around them: cut this text likewise, or train with --raw",
-                           text());
+        return fmt::format(
+            "note: {}; such words are not in the model's vocabulary. It was trained on tokens separated by spaces: "
+            "tokenize this text the same way, or train with --raw",
+            text());
     }
 };
 
-/// Says so if these lines are raw text, and the model has learned words.
+/// Prints a note if these lines are raw text and the model has learned words.
 inline void note_raw_lines(const std::vector<heed::text::sentence>& lines, const heed::translator::language& model)
 {
     raw_lines seen;

@@ -8,8 +8,8 @@ namespace translation {
 
 namespace {
 
-/// Calls work(i, seen) for source (0) and target (1): at the same time if there is more than one thread. An error of
-/// the source comes first, as if it were read first.
+/// Calls work(i, seen) for source (0) and target (1), concurrently if there is more than one thread. An error of the
+/// source is reported first, as in sequential reading.
 void for_both(const std::function<void(int, const std::function<void(double)>&)>& work, const std::string& what)
 {
     live_line line;
@@ -43,7 +43,7 @@ void for_both(const std::function<void(int, const std::function<void(double)>&)>
     }
 }
 
-/// Languages as one text: entries of a name, the number of bytes, and these.
+/// Packs languages into one text: entries with a name, the number of bytes, and the bytes.
 std::string to_note(const metadata& entries)
 {
     std::string note;
@@ -59,7 +59,7 @@ metadata from_note(const std::string& note)
         const std::size_t space = note.find(' ', at), end = note.find('\n', at);
         std::size_t bytes = 0;
         if (space == note.npos || end == note.npos || space > end)
-            throw heed::error("its note has no entry where one should begin");
+            throw heed::error("its note is malformed: an entry is missing");
         read_entry({{"bytes", note.substr(space + 1, end - space - 1)}}, "bytes", bytes);
         if (bytes > note.size() - end - 1) throw heed::error("its note ends within an entry");
         entries[note.substr(at, space - at)] = note.substr(end + 1, bytes);
@@ -68,13 +68,13 @@ metadata from_note(const std::string& note)
     return entries;
 }
 
-/// Which shard a pair goes to.
+/// The shard of a pair.
 std::size_t shard_of(std::size_t pair, std::size_t shards)
 {
     return shards == 1 ? 0 : heed::below(shards, heed::mix(shards), pair);
 }
 
-/// Reads pairs as a model's tokens.
+/// Reads pairs as the tokens of a model.
 class pairs_reader {
 public:
     pairs_reader(const text_side& source, const word_tokens_of& source_tokens, const text_side& target,
@@ -145,7 +145,7 @@ training_pairs training_text::read(translator_file& file)
         if (pairs == 0)
             throw heed::error(
                 fmt::format("{}: --max-length {} leaves no sentence pair", from_.source.string(), file.how.max_length));
-        say(fmt::format("{} sentence pairs with more than {} tokens on a side left out", each.left_out,
+        say(fmt::format("skipped {} sentence pairs with more than {} tokens on a side", each.left_out,
                         file.how.max_length));
     }
     const std::size_t source_words = file.source.vocabulary.size(), target_words = file.target.vocabulary.size();
@@ -185,7 +185,7 @@ training_pairs training_text::read(translator_file& file)
         }
         writer.commit();
     }
-    say(fmt::format("{}: {} sentence pairs in {} shards, read in {}; it may be removed when training has ended",
+    say(fmt::format("{}: {} sentence pairs in {} shards, read in {}; it may be removed after training",
                     from_.cache.string(), pairs, shards, duration_text(seconds_since(start))));
     return training_pairs(heed::text::pair_shards(from_.cache));
 }
@@ -204,7 +204,7 @@ std::string training_text::stamp(const options& how) const
     return text;
 }
 
-/// What an earlier run has made of the same text with the same options.
+/// The file of an earlier run for the same text with the same options.
 std::optional<training_pairs> training_text::cached(translator_file& file, const std::string& stamp) const
 {
     using heed::text::pair_shards;
@@ -213,7 +213,7 @@ std::optional<training_pairs> training_text::cached(translator_file& file, const
     try {
         pair_shards found(from_.cache);
         if (stamp.empty() || found.stamp() != stamp) {
-            say(fmt::format("note: {} is of another text, or of other options; made anew if it is needed",
+            say(fmt::format("note: {} is for another text or other options; rebuilt if required",
                             from_.cache.string()));
             return std::nullopt;
         }
@@ -226,15 +226,15 @@ std::optional<training_pairs> training_text::cached(translator_file& file, const
         }
         if (found.source_vocabulary() != file.source.vocabulary.size() ||
             found.target_vocabulary() != file.target.vocabulary.size())
-            throw heed::error(from_.cache.string() + ": is damaged: its words are not those of its vocabularies");
-        say(fmt::format("{}: {} sentence pairs in {} shards, as they were read before", from_.cache.string(),
-                        found.pairs(), found.size()));
+            throw heed::error(from_.cache.string() + ": is damaged: its words do not match its vocabularies");
+        say(fmt::format("{}: {} sentence pairs in {} shards, from the cache", from_.cache.string(), found.pairs(),
+                        found.size()));
         return training_pairs(std::move(found));
     } catch (const heed::error& problem) {
         if (!pair_shards::is_one(from_.cache))
-            throw heed::error(from_.cache.string() + ": not what this program writes there; take it away, or give "
+            throw heed::error(from_.cache.string() + ": not a file of this program; remove it, or give "
                                                      "--cache another name");
-        say(fmt::format("note: {}; made anew", problem.what()));
+        say(fmt::format("note: {}; rebuilt", problem.what()));
     }
     file.source = file.target = language();
     return std::nullopt;
@@ -244,9 +244,10 @@ void training_text::read_sides(translator_file& file, text_side& source, text_si
 {
     const auto require_as_many = [&](std::size_t lines, std::size_t translations) {
         if (lines == translations) return;
-        throw heed::error(source.path().string() + " has " + std::to_string(lines) + " lines, " +
-                          target.path().string() + " has " + std::to_string(translations) +
-                          "; parallel files need the same number, since line n of one translates line n of the other");
+        throw heed::error(
+            source.path().string() + " has " + std::to_string(lines) + " lines, " + target.path().string() + " has " +
+            std::to_string(translations) +
+            "; parallel files must have the same number, since line n of one translates line n of the other");
     };
     if (file.how.raw) {
         source.count_lines();
@@ -257,8 +258,8 @@ void training_text::read_sides(translator_file& file, text_side& source, text_si
             [&](int side, const auto&) {
                 side == 0 ? source.learn_raw(file.source, file.how) : target.learn_raw(file.target, file.how);
             },
-            "learning to cut raw text");
-        say(fmt::format("raw text: casing and pieces of words learned in {:.1f} s", seconds_since(start)));
+            "learning tokenization");
+        say(fmt::format("raw text: casing and subwords learned in {:.1f} s", seconds_since(start)));
     }
     for_both(
         [&](int side, const auto& seen) {
@@ -269,15 +270,15 @@ void training_text::read_sides(translator_file& file, text_side& source, text_si
     if (file.how.raw) return;
     for (const text_side* side : {&source, &target}) {
         if (!side->ends().many()) continue;
-        say(fmt::format("note: {}: {}: {}. If this is raw text, give --raw: it learns to cut it into words and "
+        say(fmt::format("note: {}: {}: {}. If this is raw text, pass --raw: it learns to split it into words and "
                         "symbols, which gives better translations",
                         side->path().string(), side->ends().text(),
-                        "to this training a word and the mark behind it are one word, unlike the word alone"));
+                        "a word with a mark is then a different word than the word alone"));
         return;
     }
 }
 
-/// The byte-pair codes of both languages, if there are any: learned or read.
+/// The byte-pair codes of both languages, if any: learned or read.
 void training_text::learn_codes(translator_file& file, const text_side& source, const text_side& target) const
 {
     using heed::text::bpe_codes;
@@ -303,7 +304,7 @@ void training_text::learn_codes(translator_file& file, const text_side& source, 
                                                    : fmt::format("byte-pair encoding: {} and {} merges", n, m));
 }
 
-/// The tokens of the text, of each side or, where both share their embeddings, of both together.
+/// The token counts of the text, for each side or, if both share their embeddings, for both together.
 void training_text::build_vocabularies(translator_file& file, word_tokens_of& source, word_tokens_of& target) const
 {
     const auto of = [&](std::initializer_list<const word_tokens_of*> sides) {
@@ -320,8 +321,7 @@ void training_text::build_vocabularies(translator_file& file, word_tokens_of& so
     for (const auto& [words, path] :
          {std::pair(&file.source.vocabulary, &from_.source), std::pair(&file.target.vocabulary, &from_.target)}) {
         if (words->size() == words->special_words.size())
-            throw heed::error(
-                fmt::format("{}: --min-count {} leaves no word of it", path->string(), file.how.min_count));
+            throw heed::error(fmt::format("{}: --min-count {} leaves no words", path->string(), file.how.min_count));
     }
 }
 

@@ -38,18 +38,19 @@
 #include "raw_lines.hpp"
 #include "training_pairs.hpp"
 
-/// Reads parallel text to train on: once, in memory that grows with its distinct words but not with its lines.
+/// Reads parallel text for training in one pass, in memory that grows with the number of distinct words but not with
+/// the number of lines.
 ///
-/// Each line becomes the numbers of its distinct words, in the order in which they are first seen (spilled_numbers);
-/// what is learned of the words' counts, byte-pair codes and vocabularies, then turns these numbers into those of the
-/// vocabulary. Up to --shard pairs stay in memory; more go to shards in a file, each pair to one drawn by its place in
-/// the text, so that a shard is a random part of it.
+/// Each line is stored as the numbers of its distinct words, in order of first occurrence (spilled_numbers). Byte-pair
+/// codes and vocabularies are learned from the word counts and map these numbers to those of the vocabulary. Up to
+/// --shard pairs stay in memory; longer texts go to shards in a file. Each pair goes to a random shard determined by
+/// its position in the text, so that a shard is a random part of the text.
 namespace translation {
 
 namespace fs = std::filesystem;
 
-/// What a line of text says of itself, for the stamp of a cache: its size and when it was last written. Empty for what
-/// is not a regular file.
+/// An identification of a text file for the stamp of a cache: its size and modification time. Empty unless it is a
+/// regular file.
 inline std::string stamp_of(const fs::path& path)
 {
     struct stat about {};
@@ -57,22 +58,21 @@ inline std::string stamp_of(const fs::path& path)
     return fmt::format("{} bytes of {}.{:09}", about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
 }
 
-/// Of raw text, casing and pieces of words are learned from at most so many lines, evenly spaced.
+/// For raw text, casing and subwords are learned from at most this many lines, evenly spaced.
 inline constexpr std::size_t lines_to_learn_raw_from = 250'000;
 
-/// One side of the text, read.
+/// One side of the text.
 class text_side {
 public:
-    /// `folder`: where numbers go that take too much memory.
+    /// `folder`: for numbers that do not fit in memory.
     text_side(fs::path path, const fs::path& folder) : path_(std::move(path)), numbers_(folder) {}
 
-    /// Counts the lines before they are read, so that they can be compared with the other side's before anything is
-    /// learned from them.
+    /// Counts the lines before reading, so that both sides can be compared before anything is learned.
     void count_lines()
     {
         std::error_code not_there;
         if (!fs::is_regular_file(path_, not_there)) {
-            kept_ = heed::text::read_corpus(path_);  // a pipe can be read once only
+            kept_ = heed::text::read_corpus(path_);  // a pipe can be read only once
             counted_ = kept_->size();
             return;
         }
@@ -88,13 +88,13 @@ public:
     }
     std::size_t counted() const { return counted_; }
 
-    /// Learns how raw lines become tokens. After count_lines().
+    /// Learns the tokenization of raw lines. Call after count_lines().
     void learn_raw(language& side, const options& how)
     {
         side.raw = learn_tokenizer(kept_ ? *kept_ : some_lines(), how);
     }
 
-    /// Reads it all. `forgiving`: the model reads raw text whatever its casing. `seen(share)` is called now and then.
+    /// Reads all lines. `forgiving`: the model accepts raw text with any casing. `seen(share)` is called occasionally.
     void read(const language& side, bool forgiving, const std::function<void(double)>& seen)
     {
         language asked = side;
@@ -142,7 +142,7 @@ public:
     const raw_lines& ends() const { return ends_; }
 
 private:
-    /// Of raw text, the tokens that vocabularies are built of, and those that the model reads.
+    /// For raw text, the tokens for building vocabularies and the tokens that the model reads.
     void add(const sentence& counted, const sentence& read)
     {
         for (const std::string& each : counted) words_.see(each);
@@ -171,15 +171,15 @@ private:
     fs::path path_;
     std::optional<std::vector<sentence>> kept_;
     heed::text::word_table words_;
-    heed::text::spilled_numbers numbers_;  // of each line: how many words, and these
-    std::size_t lines_ = 0, counted_ = 0;  // read; counted before
+    heed::text::spilled_numbers numbers_;  // for each line: the number of words, and the words
+    std::size_t lines_ = 0, counted_ = 0;  // lines read; lines counted before
     raw_lines ends_;
 };
 
-/// The distinct words of a side as a model's tokens.
+/// The distinct words of a side as the tokens of a model.
 class word_tokens_of {
 public:
-    /// Splits each into pieces, if the language does.
+    /// Splits each word into subwords, if the language does.
     word_tokens_of(const text_side& side, const language& how) : side_(&side)
     {
         if (!how.splitting || how.raw) return;
@@ -195,7 +195,7 @@ public:
         }
     }
 
-    /// How often each token occurs.
+    /// The number of occurrences of each token.
     void count(std::unordered_map<std::string_view, std::size_t>& counts) const
     {
         const heed::text::word_table& tokens = split() ? pieces_ : side_->words();
@@ -203,7 +203,7 @@ public:
             counts[tokens.word(token)] += split() ? counts_[token] : tokens.count(token);
     }
 
-    /// From now on, tokens are those of this vocabulary.
+    /// Converts tokens to those of this vocabulary.
     void number(const heed::text::vocabulary& by)
     {
         const heed::text::word_table& tokens = split() ? pieces_ : side_->words();
@@ -233,26 +233,26 @@ private:
 
     const text_side* side_;
     heed::text::word_table pieces_;
-    std::vector<std::size_t> counts_;  // of pieces, in the text
-    std::vector<std::size_t> begins_;  // of each word's pieces; empty if words are tokens
-    std::vector<std::uint32_t> ids_;   // pieces of all words, or the token of each
+    std::vector<std::size_t> counts_;  // of subwords, in the text
+    std::vector<std::size_t> begins_;  // of the subwords of each word; empty if words are tokens
+    std::vector<std::uint32_t> ids_;   // subwords of all words, or the token of each word
 };
 
-/// How a text is read.
+/// How to read a text.
 struct reading_options {
     fs::path source, target;
     fs::path cache;                 // the file of shards
     std::size_t shard = 1'000'000;  // pairs; a longer text is read in shards
-    fs::path codes, target_codes;   // of byte-pair encoding, if given
+    fs::path codes, target_codes;   // byte-pair codes, if given
 };
 
-/// Parallel text to train on.
+/// Parallel text for training.
 class training_text {
 public:
     explicit training_text(reading_options from) : from_(std::move(from)) {}
 
-    /// Reads it, or the file of shards that an earlier run has made of it. Sets both languages of `file` by its
-    /// options, and returns the pairs. Says what it does.
+    /// Reads the text, or the file of shards from an earlier run. Sets both languages of `file` from its options, and
+    /// returns the pairs. Prints its progress.
     training_pairs read(translator_file& file);
 
 private:

@@ -24,12 +24,12 @@
 
 namespace translation {
 
-/// Of a line of a recipe, in bytes.
+/// Maximum length of a line of a recipe, in bytes.
 inline constexpr std::size_t longest_recipe_line = 65536;
 
-/// The folder of the recipes that come with this program: where `cmake --install` puts them, as seen from the folder of
-/// the program, or beside it in the build tree. `called`: the program's name on the command line. Empty if there is
-/// none.
+/// The folder of the recipes that come with this program: the folder where `cmake --install` puts them, relative to the
+/// program, or the one next to the program in the build tree. `called`: the program's name on the command line. Empty
+/// if there is none.
 inline std::filesystem::path recipe_folder(const std::filesystem::path& called)
 {
     namespace fs = std::filesystem;
@@ -43,8 +43,8 @@ inline std::filesystem::path recipe_folder(const std::filesystem::path& called)
     return {};
 }
 
-/// The file that --recipe names: this one or, if there is none and the name has no folder, NAME.ini of this folder.
-/// Throws heed::error, with the names that are there, if there is no such recipe.
+/// The file named by --recipe: the given path or, if it does not exist and has no folder, NAME.ini in this folder.
+/// Throws heed::error listing the available names if there is no such recipe.
 inline std::filesystem::path find_recipe(const std::filesystem::path& given, const std::filesystem::path& folder)
 {
     namespace fs = std::filesystem;
@@ -58,12 +58,12 @@ inline std::filesystem::path find_recipe(const std::filesystem::path& given, con
     }
     if (names.empty()) return given;
     std::sort(names.begin(), names.end());
-    throw heed::error(fmt::format("{}: no such file, and no recipe that comes with this program; there is {}",
-                                  given.string(), joined(names)));
+    throw heed::error(fmt::format("{}: no such file, and not a recipe of this program; choose from {}", given.string(),
+                                  joined(names)));
 }
 
-/// The options that a recipe holds, as arguments "--name=value". Throws heed::error, with file and line, for what is
-/// not an option of `translate train`, or not a value of it.
+/// The options of a recipe as arguments "--name=value". Throws heed::error, with file and line, for unknown options of
+/// `translate train` and invalid values.
 inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
 {
     std::ifstream file = heed::text::open_text(path);
@@ -78,7 +78,7 @@ inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
         };
         CLI::detail::trim(line);
         if (line.empty() || line.front() == '#' || line.front() == ';') continue;
-        // CLI11's reader, line by line, for it says nothing of lines.
+        // Reads line by line, since CLI11's reader does not report lines.
         std::istringstream one(line);
         const std::vector<CLI::ConfigItem> items = CLI::ConfigBase().from_config(one);
         if (items.size() != 1 || !items.front().parents.empty() || items.front().inputs.size() != 1)
@@ -90,13 +90,13 @@ inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
         scratch.declare(app);
         const CLI::Option* const option = app.get_option_no_throw("--" + name);
         if (option == nullptr || name == "recipe") refuse("`translate train` has no option --" + name);
-        if (value.empty()) refuse("--" + name + " has no value here");
+        if (value.empty()) refuse("--" + name + " has no value");
         if (const auto before = lines.emplace(name, number); !before.second)
-            refuse(fmt::format("--{} again; line {} has it, too", name, before.first->second));
+            refuse(fmt::format("--{} is already set in line {}", name, before.first->second));
         const std::string argument = "--" + name + "=" + value;
         try {
             app.parse(std::vector<std::string>{argument});
-        } catch (const CLI::RequiredError&) {  // of another option: values are checked before
+        } catch (const CLI::RequiredError&) {  // of another option: values were checked before
         } catch (const CLI::RequiresError&) {
         } catch (const CLI::ParseError& problem) {
             refuse(problem.what());
@@ -106,8 +106,8 @@ inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
     return found;
 }
 
-/// Puts the options of `translate train --recipe` before the others, so that these win. `arguments`: the last one
-/// first. `called`: the program's name on the command line.
+/// Inserts the options of `translate train --recipe` before the others, which take precedence. `arguments`: in reverse
+/// order. `called`: the program's name on the command line.
 inline void add_recipe(std::vector<std::string>& arguments, const std::filesystem::path& called)
 {
     const auto command = std::find(arguments.rbegin(), arguments.rend(), "train");

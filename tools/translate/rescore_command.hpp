@@ -33,23 +33,24 @@ struct rescore_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Adds the opinion of further models to n-best lists, for `evaluate tune`.");
-        app.footer("Each line of the lists gets one more score per model: the log-probability of its translation and\n"
-                   "end, without penalties. The models need not have the same vocabularies: translations are read as\n"
-                   "words. `evaluate tune` finds weights for the scores, `evaluate rerank` chooses by them.\n\n"
-                   "Example:\n"
-                   "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest \\\n"
-                   "      --output two.nbest");
+        app.description("Add scores of further models to n-best lists, for `evaluate tune`.");
+        app.footer(
+            "Each line of the lists gets one additional score per model: the log-probability of its translation\n"
+            "and end, without penalties. Models may have different vocabularies, since translations are read as\n"
+            "words. `evaluate tune` finds weights for the scores; `evaluate rerank` selects translations.\n\n"
+            "Example:\n"
+            "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest \\\n"
+            "      --output two.nbest");
         app.add_option("--model", paths, "models of `translate train`; each adds a score")
             ->required()
             ->take_all()
             ->type_name("FILE");
         app.add_option("--source", source, "the sentences that were translated")->required()->type_name("FILE");
-        app.add_option("--n-best", lists, "their translations, as `translate run --n-best` writes them")
+        app.add_option("--n-best", lists, "n-best lists, as `translate run --n-best` writes them")
             ->required()
             ->type_name("FILE");
         app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
-        add_count(app, "--batch", batch, "translations at once");
+        add_count(app, "--batch", batch, "translations per batch");
     }
 
     int run()
@@ -64,7 +65,7 @@ struct rescore_command {
             const std::string where = fmt::format("{}:{}", lists.string(), lines.size() + 1);
             program::nbest_line line = program::parse_nbest(tokens, where);
             if (line.index >= sources.size())
-                throw heed::error(fmt::format("{}: index {}, but {} has {}; the first has index 0", where, line.index,
+                throw heed::error(fmt::format("{}: index {}, but {} has {}; indices start at 0", where, line.index,
                                               source.string(), heed::counted(sources.size(), "line")));
             sides[0].push_back(sources[line.index]);
             sides[1].push_back(line.words);
@@ -73,7 +74,7 @@ struct rescore_command {
         }
         stop_politely();
         progress seen(lines.size() * paths.size());
-        for (const fs::path& path : paths) {  // one at a time: only the scores are kept
+        for (const fs::path& path : paths) {  // one at a time, so that only the scores are kept
             add_scores(load_model(path), sides[0], sides[1], lines, seen);
             if (interrupted() != 0) return 128 + interrupted();
         }

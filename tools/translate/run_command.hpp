@@ -51,25 +51,25 @@ struct run_command {
     {
         app.description("Translate: one sentence per line in, one translation per line out.");
         app.footer(
-            "With --n-best each line is \"index ||| translation ||| score\", index from 0, best first; the\n"
-            "score is the log-probability after --length-penalty and --coverage-penalty; a word ||| of a\n"
-            "translation is written &#124;&#124;&#124;. Pictures and the page only show the best; log p there\n"
-            "is the log-probability itself.\n"
-            "Tokens are words, or pieces of words for a model of --bpe; pictures and replacements of unknown\n"
-            "words always use words: the weights of a source word's pieces are added, a target word's averaged.\n\n"
+            "With --n-best, each line is \"index ||| translation ||| score\", index from 0, best first; the\n"
+            "score is the log-probability after --length-penalty and --coverage-penalty; a word ||| in a\n"
+            "translation is written &#124;&#124;&#124;. Pictures and the page show only the best; their log p\n"
+            "is the unpenalized log-probability.\n"
+            "Tokens are words, or subwords for a --bpe model. Pictures and replacements of unknown words\n"
+            "always use words: weights are summed over source subwords and averaged over target subwords.\n\n"
             "Example:\n"
             "  echo \"a man is sleeping .\" | translate run --model en-de.safetensors --alignments alignment.svg");
         add_models(app, paths);
         app.add_option("--input", input, "sentences to translate; standard input if not given")->type_name("FILE");
         app.add_option("--tokens", tokens,
-                       "also write the words that pictures and the page count, a line for\n"
-                       "each sentence: source words ||| those of its best translation")
+                       "also write the words that pictures and the page refer to, one line\n"
+                       "per sentence: source words ||| words of its best translation")
             ->type_name("FILE");
-        add_count(app, "--batch", batch, "sentences translated at once; with 1, each is answered at once");
+        add_count(app, "--batch", batch, "sentences per batch; 1: each translation is printed immediately");
         declare_search(app, search);
         best_ = app.add_option("--n-best", search.best,
-                               "the N best translations of each sentence, with their scores;\n"
-                               "pictures and the page only show the best")
+                               "write the N best translations of each sentence with their scores;\n"
+                               "pictures and the page show only the best")
                     ->check(positive)
                     ->type_name("N")
                     ->group("Search");
@@ -82,14 +82,14 @@ struct run_command {
                 ->capture_default_str()
                 ->group("Search");
         app.add_option("--dictionary", words,
-                       "for that: output of `translate dictionary`, for a model of --bpe\n"
-                       "with its --model")
+                       "for --candidates: output of `translate dictionary`, for a --bpe\n"
+                       "model with its --model")
             ->needs(limited)
             ->type_name("FILE")
             ->group("Search");
         app.add_option("--phrases", phrases,
-                       "for that, too: the N best words of each phrase of up to four source\n"
-                       "tokens, from `translate dictionary --phrases`")
+                       "for --candidates: add the N best words of each phrase of up to four\n"
+                       "source tokens, from `translate dictionary --phrases`")
             ->needs(limited)
             ->type_name("FILE")
             ->group("Search");
@@ -99,19 +99,19 @@ struct run_command {
                 throw CLI::RequiresError("--candidates " + candidates, "--dictionary");
         });
         replace_ = add_replacements(app, replacements,
-                                    "replace unknown words by the source word with the most weight, or\n"
-                                    "by its translation in this dictionary");
-        CLI::Option* const svg = app.add_option("--alignments", alignments, "draw the attention weights, as SVG")
+                                    "replace unknown words by the source word with the largest weight,\n"
+                                    "or by its translation in this dictionary");
+        CLI::Option* const svg = app.add_option("--alignments", alignments, "draw the attention weights as SVG")
                                      ->type_name("FILE")
                                      ->group("Pictures");
         add_count(app, "--pictures", pictures, "maximum number of sentences to draw")->needs(svg)->group("Pictures");
-        CLI::Option* const html = app.add_option("--page", page, "show it as a page for the browser, in one HTML file")
+        CLI::Option* const html = app.add_option("--page", page, "write a page for the browser, as one HTML file")
                                       ->type_name("FILE")
                                       ->group("Pictures");
-        add_count(app, "--page-sentences", page_sentences, "maximum number of sentences on it")
+        add_count(app, "--page-sentences", page_sentences, "maximum number of sentences on the page")
             ->needs(html)
             ->group("Pictures");
-        add_count(app, "--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights",
+        add_count(app, "--dimensions", dimensions, "number of dimensions shown individually, for per-dimension weights",
                   any_number)
             ->needs(html)
             ->group("Pictures");
@@ -119,7 +119,7 @@ struct run_command {
 
     int run(any_ranks over)
     {
-        const bool first = over.rank() == 0;  // of all ranks this one alone reads, writes and says something
+        const bool first = over.rank() == 0;  // only rank 0 reads, writes and prints
         std::optional<heed::seq2seq::trained_translator> loaded;
         std::optional<input_text> text;
         std::optional<heed::text::sentence_reader> reader;
@@ -132,7 +132,7 @@ struct run_command {
             reader.emplace(text->stream(), text->name(), heed::text::empty_lines::keep);
         });
         const heed::seq2seq::trained_translator& model = *loaded;
-        // Interactive input gets each answer at once. With --candidates a line's words depend on its batch.
+        // Interactive input gets each answer immediately. With --candidates, the words of a line depend on its batch.
         const bool typed = input.empty() && isatty(STDIN_FILENO) != 0;
         const std::size_t chunk = typed || batch == 1 ? 1 : 16 * batch * (only_ ? 1 : over.size());
         progress line(0, first && !typed && isatty(STDOUT_FILENO) == 0);
@@ -179,7 +179,7 @@ private:
         check_search(search, look);
         if (!look && !(alignments.empty() && page.empty()))
             throw heed::error(paths.front().string() +
-                              ": trained with --attention none, so it has no alignment to draw");
+                              ": trained with --attention none, so it has no alignments to draw");
         replacing_ = replace_->count() > 0;
         if (replacing_) require_replaceable(look, paths.front());
         if (!replacements.empty()) meanings_ = dictionary(replacements).best();
@@ -192,20 +192,21 @@ private:
         shown_.most_dimensions = dimensions;
     }
 
-    /// Restricts the search to the words that --candidates names, if that is not all.
+    /// Restricts the search to the words of --candidates, unless it is `all`.
     void restrict(const translator_file& file)
     {
         const auto sizes = parse_candidates(candidates);
         for (const auto& [name, given] : {std::pair("--dictionary", &words), std::pair("--phrases", &phrases)})
             if (!sizes && !given->empty())
-                throw program::misuse(std::string(name) + ": is for --candidates K:N; leave it out, or give that");
+                throw program::misuse(std::string(name) +
+                                      ": applies to --candidates K:N; omit it, or add --candidates");
         if (!sizes) return;
         if (words.empty()) {
             only_.emplace(sizes->frequent, 0, std::vector<id_sentence>());
         } else {
             const dictionary known(words);
             known.require_tokens(file.source, file.target, words,
-                                 "make one of its pieces with `translate dictionary --model " + paths.front().string() +
+                                 "build one of subwords with `translate dictionary --model " + paths.front().string() +
                                      "`");
             only_.emplace(known.candidates(sizes->frequent, sizes->per_word, file.source, file.target));
         }
@@ -302,9 +303,9 @@ private:
         pair.source = found.source_words;
         pair.source.emplace_back(end_of_sentence);
         reading read = files.front().target.read(found.ids);
-        read.words = found.words;  // without those that are not known
+        read.words = found.words;  // without unknown words
         weight_rows weights = found.alignment;
-        if (!weights.empty()) weights.pop_back();  // the end's
+        if (!weights.empty()) weights.pop_back();  // row of the end
         pair.translations = {for_page(files.front(), files.size() == 1, line, found.ids, read, weights)};
         pair.translations.back().note = fmt::format("log p {:.2f}", found.log_probability);
     }
@@ -325,7 +326,7 @@ private:
     std::string tokens_;     // for --tokens
     std::vector<drawing> drawn_;
     heed::view::page shown_;
-    raw_lines seen_;  // of lines for a model of words
+    raw_lines seen_;  // lines for a model of words
 };
 
 }  // namespace translation

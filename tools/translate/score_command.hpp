@@ -40,22 +40,22 @@ struct score_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Perplexity of reference translations, and BLEU against them.");
-        app.footer("BLEU is that of greedy translations, or of those that --beam finds, computed as multi-bleu does:\n"
-                   "4-grams, brevity penalty, on the words as given; for a model of --raw on those of mteval's\n"
-                   "tokenizer 13a, and chrF besides. Perplexity is per word, or for a model of --bpe\n"
-                   "both per piece, which is its token, and per word. A sentence's end counts as one; an empty line\n"
-                   "has nothing else. With --replace-unknown there are two BLEUs, before and after it.\n\n"
+        app.description("Compute the perplexity of reference translations, and BLEU against them.");
+        app.footer("BLEU is that of greedy translations, or of beam search with --beam, computed as by multi-bleu:\n"
+                   "4-grams, brevity penalty, on the words as given; for a --raw model, after mteval's tokenizer\n"
+                   "13a, and with chrF. Perplexity is per word; for a --bpe model, per subword (its token)\n"
+                   "and per word. The end of a sentence counts as a token; an empty line\n"
+                   "has only that. With --replace-unknown, BLEU is printed before and after replacement.\n\n"
                    "Example:\n"
                    "  translate score --model en-de.safetensors --source test.en --target test.de");
         add_models(app, paths);
         app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
         app.add_option("--target", target, "their reference translations, line by line")->required()->type_name("FILE");
-        add_count(app, "--batch", batch, "sentences translated at once");
+        add_count(app, "--batch", batch, "sentences per batch");
         declare_search(app, search);
         replace_ = add_replacements(app, replacements,
-                                    "also BLEU with unknown words replaced by the source word with the\n"
-                                    "most weight, or by its translation in this dictionary");
+                                    "also print BLEU with unknown words replaced by the source word with\n"
+                                    "the largest weight, or by its translation in this dictionary");
     }
 
     int run(any_ranks over)
@@ -101,7 +101,7 @@ struct score_command {
         note_raw_lines(pairs.source, file.source);
         std::string perplexity = number_text(result.perplexity, 4);
         if (file.target.in_pieces())
-            perplexity += fmt::format(" (a piece), {} (a word)", number_text(result.word_perplexity, 4));
+            perplexity += fmt::format(" per subword, {} per word", number_text(result.word_perplexity, 4));
         std::cout << fmt::format("{}\n", heed::metrics::bleu(before, known).text());
         if (replaces)
             std::cout << fmt::format("with unknown words replaced: {}\n", heed::metrics::bleu(after, known).text());

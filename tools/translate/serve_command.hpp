@@ -49,73 +49,76 @@ struct serve_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Translate for other programs: HTTP with JSON and a page, or lines on standard input.");
+        app.description("Serve translations: HTTP with JSON and a page, or lines on standard input.");
         app.footer(
-            "What comes while a batch is in work is the next batch. POST /translate, GET /health, /metrics,\n"
-            "and / for the page; docs/how_to/service.md has all of it. SIGINT and SIGTERM finish what has come and\n"
-            "end; a second one ends at once. Only this machine can reach it unless --host says otherwise.\n\n"
+            "Requests that arrive during a batch form the next batch. POST /translate, GET /health, /metrics,\n"
+            "and / for the page; see docs/how_to/service.md. SIGINT and SIGTERM finish the pending requests and\n"
+            "exit; a second signal exits immediately. Only this machine can connect unless --host is given.\n\n"
             "Examples:\n"
             "  translate serve --model en-de.safetensors\n"
             "  curl http://127.0.0.1:8080/translate --json '{\"text\": \"a man is sleeping .\", \"alternatives\": 3}'\n"
             "  tail -f log | translate serve --model en-de.safetensors --stdin");
         add_models(app, paths);
-        app.add_option("--host", host, "address to listen at; 0.0.0.0: every one of this machine")
+        app.add_option("--host", host, "address to listen at; 0.0.0.0: all addresses of this machine")
             ->type_name("HOST")
             ->capture_default_str()
             ->group("HTTP");
-        add_count(app, "--port", port, "0: one that is free; the address is printed on standard output",
+        add_count(app, "--port", port, "0: any free port; the address is printed on standard output",
                   CLI::Range(std::size_t{0}, std::size_t{65535}).description(""))
             ->group("HTTP");
-        add_count(app, "--max-size", most_bytes, "bytes of a request's body",
+        add_count(app, "--max-size", most_bytes, "maximum size of a request body in bytes",
                   CLI::Range(std::size_t{100}, std::size_t{64} << 20).description(""))
             ->group("HTTP");
-        add_count(app, "--connections", connections, "open at a time; beyond, the slowest to ask is closed",
+        add_count(app, "--connections", connections,
+                  "maximum number of connections; beyond that, the slowest is closed",
                   CLI::Range(std::size_t{1}, std::size_t{100'000}).description(""))
             ->group("HTTP");
-        app.add_option("--timeout", timeout, "seconds from a request to its answer")
+        app.add_option("--timeout", timeout, "maximum seconds from a request to its response")
             ->check(CLI::Range(0.001, 86400.0).description(""))
             ->check(number)
             ->type_name("S")
             ->capture_default_str()
             ->group("HTTP");
         app.add_option("--allow-host", hosts,
-                       "names that requests may be sent to, or *; otherwise only localhost\n"
+                       "host names accepted in requests, or *; default: localhost\n"
                        "and 127.0.0.1, or any if other machines can reach --host")
             ->take_all()
             ->type_name("NAME")
             ->group("HTTP");
         app.add_option("--allow-origin", origins,
-                       "whose pages may ask in a browser (CORS), or *; otherwise only the\n"
-                       "service's own")
+                       "origins whose pages may send requests (CORS), or *; default: only\n"
+                       "the page of the service")
             ->take_all()
             ->type_name("ORIGIN")
             ->group("HTTP");
-        app.add_option("--title", title, "of the page; otherwise the model's name")->type_name("TEXT")->group("Page");
-        CLI::Option* const source =
-            app.add_option("--from", from, "the language that it reads, by name or code: English, en")
-                ->type_name("LANGUAGE")
-                ->group("Page");
-        app.add_option("--to", to, "the language that it writes")->type_name("LANGUAGE")->needs(source)->group("Page");
+        app.add_option("--title", title, "title of the page; default: the model's name")
+            ->type_name("TEXT")
+            ->group("Page");
+        CLI::Option* const source = app.add_option("--from", from, "source language, by name or code: English, en")
+                                        ->type_name("LANGUAGE")
+                                        ->group("Page");
+        app.add_option("--to", to, "target language")->type_name("LANGUAGE")->needs(source)->group("Page");
         source->needs("--to");
-        app.add_option("--example", examples, "a sentence to click; may be repeated")
+        app.add_option("--example", examples, "example sentence on the page; may be repeated")
             ->take_all()
             ->type_name("TEXT")
             ->group("Page");
-        app.add_flag("--quiet", quiet, "no line on standard error for each request")->group("HTTP");
-        app.add_flag("--stdin", lines, "no HTTP: a line in, its translation out at once");
-        add_count(app, "--max-length", most_length, "tokens of a sentence");
-        add_count(app, "--max-beam", most_beam, "of a request",
+        app.add_flag("--quiet", quiet, "do not log requests on standard error")->group("HTTP");
+        app.add_flag("--stdin", lines, "no HTTP: read lines, write each translation immediately");
+        add_count(app, "--max-length", most_length, "maximum number of tokens per sentence");
+        add_count(app, "--max-beam", most_beam, "maximum beam of a request",
                   CLI::Range(std::size_t{1}, std::size_t{1024}).description(""));
-        add_count(app, "--max-work", most_work, "tokens of a request times its beam", any_number)->group("HTTP");
-        add_count(app, "--max-answer", most_numbers, "words and weights of an answer", any_number)->group("HTTP");
-        add_count(app, "--queue", queue, "sentences that wait; beyond, requests are refused");
-        add_count(app, "--batch", batch, "sentences translated at once");
-        app.add_option("--beam", otherwise.beam, "of requests that do not say")
+        add_count(app, "--max-work", most_work, "maximum of tokens × beam per request", any_number)->group("HTTP");
+        add_count(app, "--max-answer", most_numbers, "maximum number of words and weights per answer", any_number)
+            ->group("HTTP");
+        add_count(app, "--queue", queue, "sentences in the queue; beyond that, requests are rejected");
+        add_count(app, "--batch", batch, "sentences per batch");
+        app.add_option("--beam", otherwise.beam, "beam of requests that do not set it")
             ->check(CLI::Range(std::size_t{1}, std::size_t{1024}).description(""))
             ->type_name("N")
             ->capture_default_str()
             ->group("Search");
-        app.add_option("--length-penalty", otherwise.length_penalty, "the same")
+        app.add_option("--length-penalty", otherwise.length_penalty, "length penalty of requests that do not set it")
             ->check(CLI::Range(0.0, 10.0).description(""))
             ->check(number)
             ->type_name("A")
@@ -126,19 +129,18 @@ struct serve_command {
     int run()
     {
         if (otherwise.beam > most_beam)
-            throw program::misuse(fmt::format("--beam {} is more than --max-beam {}", otherwise.beam, most_beam));
+            throw program::misuse(fmt::format("--beam {} is greater than --max-beam {}", otherwise.beam, most_beam));
 #ifndef HEED_HTTPLIB
         if (!lines)
-            throw heed::error(
-                "serve: this program was built without cpp-httplib (Debian: libcpp-httplib-dev), so it has "
-                "no HTTP; --stdin works without");
+            throw heed::error("serve: this program was built without cpp-httplib (Debian: libcpp-httplib-dev) and has "
+                              "no HTTP; --stdin is available");
 #endif
         engine model = engine_of(paths, batch);
         if (!title.empty()) model.name = title;
         model.from = from;
         model.to = to;
         if (!examples.empty()) model.examples = examples;
-        // Each thread has batches of its own: that uses them better than one batch for all.
+        // Each thread has separate batches, which uses the threads better than one shared batch.
         const std::size_t threads = heed::threads();
         heed::set_threads(1);
         service_limits most;
@@ -149,10 +151,10 @@ struct serve_command {
         most.numbers = most_numbers;
         most.origins = origins;
         most.hosts = hosts;
-        // A service for other machines may have any name, unless --allow-host lists some.
+        // A service for other machines accepts any host name, unless --allow-host lists some.
         if (hosts.empty() && !is_local()) most.hosts = {"*"};
         most.batches = {.batch = batch, .queue = queue, .workers = threads};
-        // Lines wait until there is room, and those in work count: see serve_lines.
+        // Lines wait until there is room; lines being translated count: see serve_lines.
         if (lines) most.batches.queue = std::max(queue, queue + batch * threads);
         service at(model, most, otherwise);
         std::signal(SIGPIPE, SIG_IGN);
@@ -169,7 +171,7 @@ private:
     static inline volatile std::sig_atomic_t asked_to_stop = 0;
     static inline void (*when_asked)() = nullptr;
 
-    /// Calls this when SIGINT or SIGTERM comes first; the next one ends the program.
+    /// Calls this on the first SIGINT or SIGTERM; the next one ends the program.
     static void on_signal(void (*what)())
     {
         when_asked = what;
@@ -181,12 +183,13 @@ private:
             if (when_asked != nullptr) when_asked();
             errno = error;
         };
-        for (const int each : {SIGINT, SIGTERM}) ::sigaction(each, &how, nullptr);  // reading is interrupted, too
+        for (const int each : {SIGINT, SIGTERM})
+            ::sigaction(each, &how, nullptr);  // reading must be interrupted as well
     }
 
     int serve_standard_input(service& at) const
     {
-        // Reading is tried again after a signal; then the input must have ended.
+        // Reading is retried after a signal; then the input must have ended.
         on_signal([] {
             if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, STDIN_FILENO);
         });
@@ -218,11 +221,10 @@ private:
             now->stop();
         });
         if (!is_local())
-            say("note: other machines may reach " + host +
-                "; docs/how_to/service_deployment.md shows a proxy with TLS");
+            say("note: other machines can reach " + host + "; docs/how_to/service_deployment.md has a TLS proxy");
         std::cout << address << std::endl;
         flush_output();
-        say("serving at " + address + "/, which is a page; Ctrl-C finishes what has come and ends");
+        say("serving at " + address + "/, which is a page; Ctrl-C finishes pending requests and exits");
         server.run();
         on_signal(nullptr);
         at.report(nullptr);

@@ -13,7 +13,7 @@
 
 namespace translation {
 
-/// A model's variables as heed::distributed takes a lifted model.
+/// Adapts the variables of a model to the lifted model of heed::distributed.
 struct lifted_model {
     const heed::translator::system::variables& all;
 
@@ -24,7 +24,7 @@ struct lifted_model {
     }
 };
 
-/// Sums gradients and losses over the ranks; gradients that are final while others are still computed, where a step
+/// Sums gradients and losses over the ranks; final gradients are summed while others are still computed, if a step
 /// allows it.
 class sums_over final : public heed::translator::system::gradient_exchange {
 public:

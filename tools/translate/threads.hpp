@@ -10,9 +10,9 @@ extern "C" {
 
 namespace translation {
 
-/// OpenBLAS chooses its kernels by the processor's name when it is loaded. A processor that is newer than the library,
-/// or OPENBLAS_CORETYPE in the environment, can leave a processor with AVX-512 with AVX2 kernels, at half the speed.
-/// Only the user can fix that, and only before the program starts.
+/// OpenBLAS selects its kernels by the processor's name when it is loaded. If the processor is newer than the library,
+/// or OPENBLAS_CORETYPE is set, it may use AVX2 kernels on a processor with AVX-512, at half the speed. Only the user
+/// can fix that, and only before the program starts.
 inline void say_if_blas_is_slow()
 {
 #if defined(__x86_64__)
@@ -21,10 +21,10 @@ inline void say_if_blas_is_slow()
     const bool avx512 =
         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (avx512 && (core == "Haswell" || core == "Zen")) {
-        std::fputs(
-            "note: OpenBLAS runs its AVX2 kernels on this processor, which has AVX-512; with the environment variable\n"
-            "      OPENBLAS_CORETYPE=SkylakeX this program is up to twice as fast\n",
-            stderr);
+        std::fputs("note: OpenBLAS runs its AVX2 kernels on this processor, which has AVX-512; setting the environment "
+                   "variable\n"
+                   "      OPENBLAS_CORETYPE=SkylakeX makes this program up to twice as fast\n",
+                   stderr);
     }
 #endif
 }

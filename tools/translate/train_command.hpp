@@ -44,32 +44,32 @@ struct train_command {
     void declare(CLI::App& app)
     {
         app_ = &app;
-        app.description("Learn to translate from two files of parallel text.");
+        app.description("Train a translator on two files of parallel text.");
         app.footer(
-            "Text has one sentence per line, in UTF-8: words separated by spaces or, with --raw, as people write\n"
-            "it. MODEL is the one with the best validation BLEU (greedy) so far, or, if equal, the lowest\n"
-            "validation loss; a * marks its epoch. Ctrl-C or closing the terminal saves and ends. The same\n"
+            "Text has one sentence per line, in UTF-8: words separated by spaces or, with --raw, ordinary\n"
+            "text. MODEL is the model with the best validation BLEU (greedy) so far or, if equal, the lowest\n"
+            "validation loss; a * marks its epoch. Ctrl-C or closing the terminal saves and exits. The same\n"
             "command with --resume continues from MODEL.checkpoint to the same result, bit for bit with the same\n"
             "number of threads; --epochs and --patience may then differ. Without --resume, a MODEL.checkpoint is\n"
-            "never overwritten; a MODEL that another run is training is left alone. The model holds its\n"
-            "byte-pair codes; BLEU is of whole words, with --raw of those of mteval's tokenizer 13a; loss and\n"
-            "perplexity are per token: per word, or per piece with --bpe or --raw.\n\n"
-            "A large vocabulary makes the softmax expensive. With --candidates 2000:10 it runs over the\n"
+            "never overwritten; a MODEL in use by another run is locked. The model contains its\n"
+            "byte-pair codes; BLEU uses whole words, with --raw after mteval's tokenizer 13a; loss and\n"
+            "perplexity are per token: per word, or per subword with --bpe or --raw.\n\n"
+            "A large vocabulary makes the softmax expensive. With --candidates 2000:10, it runs over the\n"
             "2000 most frequent target tokens, the 10 best translations of each source token of the batch,\n"
-            "and its references' tokens (Jean et al. 2015; Mi et al. 2016). No dictionary is needed for that: one\n"
-            "is learned from the training pairs (IBM Model 1), of pieces with --bpe, and the checkpoint keeps\n"
-            "it for --resume. The training loss is then smaller, being over fewer tokens; validation is over\n"
-            "all tokens, and its perplexity may be greater: training does not see all of them each time.\n"
-            "The model is an ordinary one; `translate run` has its own --candidates.\n\n"
-            "`mpirun -n 4 translate train ...` trains with four processes, on one machine or on several that see\n"
-            "the same files: each works on a part of every batch. --resume goes on with any number of them.\n\n"
+            "and its references' tokens (Jean et al. 2015; Mi et al. 2016). A dictionary is not required: one\n"
+            "is learned from the training pairs (IBM Model 1), of subwords with --bpe, and the checkpoint stores\n"
+            "it for --resume. The training loss is then smaller, since it covers fewer tokens; validation covers\n"
+            "all tokens, and its perplexity may be larger: each training step covers only a subset.\n"
+            "The model file is unaffected; `translate run` has a separate --candidates.\n\n"
+            "`mpirun -n 4 translate train ...` trains with four processes, on one machine or on several with\n"
+            "the same files: each computes a part of every batch. --resume accepts any number of processes.\n\n"
             "A text of more than --shard pairs does not have to fit in memory. It is read once, into a file of\n"
-            "word numbers (MODEL.corpus), and each epoch takes the shards of this file one at a time, in\n"
-            "random order. With --raw, casing and pieces are learned from at most 250,000 lines, evenly spaced,\n"
-            "and with more than one shard the dictionary of --candidates and --phrases is learned from one.\n\n"
+            "word numbers (MODEL.corpus), and each epoch reads the shards of this file one at a time, in\n"
+            "random order. With --raw, casing and subwords are learned from at most 250,000 lines, evenly spaced,\n"
+            "and, with more than one shard, the dictionary of --candidates and --phrases is learned from one.\n\n"
             "The recipes that come with this program are bahdanau2015, luong2015, per-dimension-multi30k and\n"
-            "transformer-multi30k. A recipe has a line for each option, such as \"hidden = 512\" or \"raw = true\",\n"
-            "and comments after #. The command line wins.\n\n"
+            "transformer-multi30k. A recipe has one line per option, such as \"hidden = 512\" or \"raw = true\",\n"
+            "and comments after #. The command line takes precedence.\n\n"
             "Example:\n"
             "  translate train --source train.en --target train.de --valid-source val.en \\\n"
             "      --valid-target val.de --model en-de.safetensors --bpe 10000 --log en-de.csv --threads 2");
@@ -77,36 +77,36 @@ struct train_command {
             app.add_option(name, value, help)->required()->type_name("FILE")->group("Files");
         };
         app.add_option("--recipe", recipe,
-                       "more options of this command, line by line: a file, or the name of\n"
-                       "a recipe that comes with this program, such as luong2015")
+                       "read options from a file, one per line, or from\n"
+                       "a recipe of this program, such as luong2015")
             ->type_name("FILE")
             ->group("Files");
-        file("--source", source, "sentences to train on");
-        file("--target", target, "their translations, line by line");
-        file("--valid-source", valid_source, "sentences to validate on after each epoch");
+        file("--source", source, "training sentences");
+        file("--target", target, "translations, line by line");
+        file("--valid-source", valid_source, "validation sentences");
         file("--valid-target", valid_target, "their translations");
         file("--model", model, "the model to write (safetensors)");
         app.add_flag("--resume", resume, "continue from MODEL.checkpoint")->group("Files");
-        app.add_option("--log", log, "write the course of the training, as CSV: one row per epoch")
+        app.add_option("--log", log, "write a training log as CSV, one row per epoch")
             ->type_name("FILE")
             ->group("Files");
 
         app.add_option("--save-every", save_every,
-                       "minutes between savings of MODEL.checkpoint within an epoch;\n"
-                       "0: only at its end, and when interrupted")
+                       "minutes between writes of MODEL.checkpoint within an epoch;\n"
+                       "0: only at the end of an epoch and when interrupted")
             ->check(CLI::Range(0.0, 1e6).description(""))
             ->check(number)
             ->type_name("N")
             ->capture_default_str()
             ->group("Files");
         app.add_option("--shard", shard,
-                       "pairs in memory; a longer text is kept as numbers in a file of\n"
-                       "shards, each a random part of it, and shuffled shard by shard")
+                       "pairs in memory; a longer text is stored as numbers in a file of\n"
+                       "random shards, and shuffled shard by shard")
             ->check(positive)
             ->type_name("N")
             ->capture_default_str()
             ->group("Files");
-        app.add_option("--cache", cache, "that file, MODEL.corpus if not given; used again for the same text")
+        app.add_option("--cache", cache, "the file of shards, reused for the same text; default: MODEL.corpus")
             ->type_name("FILE")
             ->group("Files");
 
@@ -138,12 +138,12 @@ struct train_command {
                "additive       Bahdanau et al. 2015\n"
                "additive-y     with the previous word (AttY, Choi et al. 2018)\n"
                "per-dimension  one weight per dimension (AttY2D, same paper)\n"
-               "temporal       tempered by its own past (Sankaran et al. 2016)\n"
-               "of rnnsearch:  location-aware, structural-biases, fertility,\n"
-               "               gated-coverage, recurrent: they remember; sparsemax,\n"
+               "temporal       divided by past scores (Sankaran et al. 2016)\n"
+               "rnnsearch:     location-aware, structural-biases, fertility,\n"
+               "               gated-coverage, recurrent (stateful); sparsemax,\n"
                "               entmax, sigmoid, decayed-temporal; gated, grouped\n"
-               "of sankaran:   coverage, local-m, recent-temporal, local-temporal\n"
-               "of luong:      dot, general, concat, location; local-m-dot,\n"
+               "sankaran:      coverage, local-m, recent-temporal, local-temporal\n"
+               "luong:         dot, general, concat, location; local-m-dot,\n"
                "               local-m-general, local-p-dot, local-p-general")
             ->check(CLI::IsMember(choices_of("attention", systems())).description(""))
             ->type_name("NAME")
@@ -154,47 +154,47 @@ struct train_command {
                "feed-forward layers")
             ->check(positive)
             ->group("Model");
-        choice("--alignment", how.alignment, "hidden size of the attention's score")->check(positive)->group("Model");
-        choice("--min-count", how.min_count, "rarer words (or pieces) become <unk>")->check(positive)->group("Model");
+        choice("--alignment", how.alignment, "hidden size of the attention score")->check(positive)->group("Model");
+        choice("--min-count", how.min_count, "rarer words (or subwords) become <unk>")->check(positive)->group("Model");
         app.add_flag("--reverse-source", how.reverse_source,
                      "read the source from its last word to its first (Luong et al. 2015)")
             ->group("Model");
 
-        CLI::Option* const bpe =
-            choice("--bpe", how.bpe, "learn N merges and translate pieces of words; 0: whole words")
-                ->check(any_number)
-                ->group("Byte-pair encoding");
+        CLI::Option* const bpe = choice("--bpe", how.bpe, "learn N merges and translate subwords; 0: whole words")
+                                     ->check(any_number)
+                                     ->group("Byte-pair encoding");
         app.add_flag("--bpe-separate", how.bpe_separate, "learn them for each language separately, not jointly")
             ->needs(bpe)
             ->group("Byte-pair encoding");
-        CLI::Option* const given =
-            app.add_option("--bpe-codes", codes, "merges that `translate bpe learn` or subword-nmt learned")
-                ->excludes(bpe)
-                ->type_name("FILE")
-                ->group("Byte-pair encoding");
-        app.add_option("--bpe-codes-target", target_codes, "different merges for the target")
+        CLI::Option* const given = app.add_option("--bpe-codes", codes, "codes of `translate bpe learn` or subword-nmt")
+                                       ->excludes(bpe)
+                                       ->type_name("FILE")
+                                       ->group("Byte-pair encoding");
+        app.add_option("--bpe-codes-target", target_codes, "different codes for the target")
             ->needs(given)
             ->type_name("FILE")
             ->group("Byte-pair encoding");
 
         choice("--epochs", how.epochs, "maximum number of passes over the text")->check(positive)->group("Training");
-        choice("--patience", how.patience, "epochs in a row that may be no better than the best so far")
+        choice("--patience", how.patience, "maximum number of successive epochs without improvement")
             ->check(any_number)
             ->group("Training");
-        choice("--batch", how.batch, "sentences in a batch; in validation, always")->check(positive)->group("Training");
+        choice("--batch", how.batch, "sentences per batch; always used in validation")
+            ->check(positive)
+            ->group("Training");
         choice("--batch-tokens", how.batch_tokens,
-               "tokens in a batch, that is its sentences times the tokens of the\n"
-               "longest: in training this replaces --batch; 0: unused")
+               "tokens per batch, counted as sentences times the longest\n"
+               "sentence: replaces --batch in training; 0: unused")
             ->check(any_number)
             ->group("Training");
-        choice("--max-length", how.max_length, "leave out pairs with more tokens on either side; 0: keep all")
+        choice("--max-length", how.max_length, "skip pairs with more tokens on either side; 0: keep all")
             ->check(any_number)
             ->group("Training");
-        choice("--dropout", how.dropout, "share dropped of embeddings, annotations and readout")
+        choice("--dropout", how.dropout, "dropout rate of embeddings, annotations and readout")
             ->check(share)
             ->check(number)
             ->group("Training");
-        choice("--label-smoothing", how.label_smoothing, "share of probability spread over all words")
+        choice("--label-smoothing", how.label_smoothing, "probability mass spread over all words")
             ->check(share)
             ->check(number)
             ->group("Training");
@@ -208,7 +208,7 @@ struct train_command {
             ->check(above_zero)
             ->check(number)
             ->group("Optimizer");
-        choice("--seed", how.seed, "two runs with the same seed are the same")->check(any_number)->group("Training");
+        choice("--seed", how.seed, "random seed; equal seeds give equal runs")->check(any_number)->group("Training");
         options::each_if_changed(how, [&](const std::string& name, auto& value, const auto&... what) {
             if constexpr (sizeof...(what) > 0) declare(app, "--" + name, value, what...);
         });
@@ -217,12 +217,12 @@ struct train_command {
         for (const char* const option : {"--bpe", "--bpe-codes"})
             app.get_option(option)->excludes(app.get_option("--raw"));
         app.get_option("--warm-up")->excludes(app.get_option("--halve-from"));
-        app.add_option("--adam-betas", how.adam_betas, "for Adam: how slowly its two means of the gradient forget")
+        app.add_option("--adam-betas", how.adam_betas, "decay rates of the two moments of Adam")
             ->transform(CLI::Validator(
                 [](std::string& text) -> std::string {
                     const auto betas = parse_betas(text);
                     if (!betas) return "give two numbers from 0 to below 1, such as 0.9:0.98";
-                    text = fmt::format("{}:{}", betas->first, betas->second);  // --resume compares this text
+                    text = fmt::format("{}:{}", betas->first, betas->second);  // compared by --resume as text
                     return "";
                 },
                 ""))
@@ -236,7 +236,7 @@ struct train_command {
                 ->transform(CLI::Validator(
                     [](std::string& text) {
                         const auto sizes = parse_candidates(text);
-                        // --resume compares this text.
+                        // Compared by --resume as text.
                         if (sizes) text = fmt::format("{}:{}", sizes->frequent, sizes->per_word);
                         return wrong_candidates(text);
                     },
@@ -245,8 +245,8 @@ struct train_command {
                 ->capture_default_str()
                 ->group("Training");
         app.add_option("--dictionary", meanings,
-                       "for that: lines \"source target probability\" of tokens; learned from\n"
-                       "the text if not given")
+                       "for --candidates: lines \"source target probability\" of tokens;\n"
+                       "default: learned from the text")
             ->needs(limited)
             ->type_name("FILE")
             ->group("Training");
@@ -256,7 +256,7 @@ struct train_command {
     {
         const bool writes = over.rank() == 0;
         translator_file file;
-        std::optional<heed::train::training_lock> lock;  // before looking at what an earlier run has left
+        std::optional<heed::train::training_lock> lock;  // before checking the files of an earlier run
         std::optional<training_log> rows;
         std::optional<dictionary> given;
         agree(over, [&] {
@@ -275,7 +275,7 @@ struct train_command {
             file.system = make_system(how, file.source.vocabulary.size(), file.target.vocabulary.size());
             valid_ids = {file.source.encode(validation.source), file.target.encode(validation.target)};
         };
-        // Rank 0 writes the file of a large text, which the others then find.
+        // Rank 0 writes the file of a large text; the other ranks then find it.
         agree(over, [&] {
             if (writes) read();
         });
@@ -288,7 +288,7 @@ struct train_command {
         const bool attends = support_of("attention", kind_of(how.system)) != nullptr;
         say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}{}, {} parameters, {}{}", training->size(),
                         file.source.vocabulary.size(), file.target.vocabulary.size(),
-                        file.target.in_pieces() ? "pieces of words" : "words", how.system,
+                        file.target.in_pieces() ? "subwords" : "words", how.system,
                         attends ? " with " + how.attention + " attention" : "", file.system->parameter_count(),
                         over.size() > 1 ? fmt::format("{} processes of ", over.size()) : "",
                         heed::counted(heed::threads(), "thread")));
@@ -306,32 +306,32 @@ struct train_command {
     }
 
 private:
-    /// Refuses files that this run cannot write, or must not.
+    /// Throws if this run cannot write its files, or must not.
     void check_files(std::optional<heed::train::training_lock>& lock, std::optional<training_log>& rows) const
     {
         const std::vector<fs::path> inputs{source, target, valid_source, valid_target, codes, target_codes, meanings};
         const fs::path checkpoint = checkpoint_path(model);
         if (model.extension() == checkpoint_ending)
-            throw heed::error(model.string() + ": is the name of a checkpoint; give --model that of the model, " +
+            throw heed::error(model.string() + ": is the name of a checkpoint; pass --model the name of the model, " +
                               fs::path(model).replace_extension().string());
         for (const fs::path& ours : {model, checkpoint, cache_path()}) {
             check_output(ours, inputs);
             if (fs::exists(ours) && !fs::is_regular_file(ours))
                 throw heed::error(ours.string() +
-                                  ": is not a regular file; a model is a file that is replaced as a whole");
+                                  ": is not a regular file; a model must be one, since it is replaced as a whole");
         }
         if (!log.empty()) {
             rows.emplace(log);
             check_output(log, inputs);
             for (const fs::path& ours : {model, checkpoint, cache_path()}) {
                 if (same_file(log, ours))
-                    throw heed::error(log.string() + ": is the model's, too; give the log another name");
+                    throw heed::error(log.string() + ": is also the model; choose another name for the log");
             }
         }
         lock.emplace(model);
         if (!lock->not_locked().empty()) say("note: " + lock->not_locked());
         if (resume && !fs::exists(checkpoint))
-            throw heed::error(checkpoint.string() + ": no such file, so nothing to resume; start without --resume");
+            throw heed::error(checkpoint.string() + ": no such file to resume from; start without --resume");
         if (resume) {
             const metadata stored = heed::io::load(checkpoint).metadata;
             about(checkpoint, [&] { check_resumed(stored); });
@@ -343,13 +343,13 @@ private:
             throw heed::error(checkpoint.string() +
                               (whole
                                    ? ": a finished run ended here; add --resume and more --epochs or --patience to "
-                                     "continue, or remove this file to start anew"
+                                     "continue, or remove this file to start over"
                                    : ": a run stopped here before it was finished; add --resume to continue, or remove "
-                                     "this file to start anew"));
+                                     "this file to start over"));
         }
     }
 
-    /// Refuses options and byte-pair codes that are not those of the run that is resumed, before the text is read.
+    /// Throws if options and byte-pair codes differ from those of the resumed run, before the text is read.
     void check_resumed(const metadata& stored) const
     {
         require_same_options(how, stored);
@@ -384,7 +384,7 @@ private:
 
     bool given(const std::string& option) const { return app_->get_option("--" + option)->count() > 0; }
 
-    /// Refuses what does not go together, and sets the defaults that depend on other options.
+    /// Throws for incompatible options, and sets the defaults that depend on other options.
     void settle_options()
     {
         const system_kind& kind = kind_of(how.system);
@@ -398,18 +398,18 @@ private:
         }
         require_system();
         if (given("adam-betas") && how.optimizer != "adam")
-            throw program::misuse("--adam-betas: is for --optimizer adam; leave it out, or give that");
+            throw program::misuse("--adam-betas: applies to --optimizer adam; omit it, or add --optimizer adam");
         if (how.phrases && parse_candidates(how.candidates).value_or(candidate_sizes{}).per_word == 0)
             throw program::misuse(
-                "--phrases: takes the N best words of each phrase, for --candidates K:N with another N than "
-                "0; leave it out, or give that");
+                "--phrases: uses the N best words of each phrase, for --candidates K:N with N greater than "
+                "0; omit it, or increase N");
         if (!given("learning-rate") && how.optimizer != "adam") how.learning_rate = 1;
     }
 
-    /// Refuses options of which there is no model, such as heads that do not divide its width, before the text is read.
+    /// Throws for options without a model, such as heads that do not divide its width, before the text is read.
     void require_system() const
     {
-        const heed::nn::limited_numbers limit(std::size_t{1} << 22);  // a large model is not made twice
+        const heed::nn::limited_numbers limit(std::size_t{1} << 22);  // avoids constructing a large model twice
         const std::size_t words = heed::text::vocabulary::special_words.size() + 1;
         try {
             make_system(how, words, words);
@@ -419,21 +419,20 @@ private:
         }
     }
 
-    /// Reads the dictionary of --candidates, if one is given, before any work begins.
+    /// Reads the dictionary of --candidates, if given, before any work begins.
     std::optional<dictionary> given_dictionary() const
     {
         if (meanings.empty()) return std::nullopt;
         const auto sizes = parse_candidates(how.candidates);
-        if (!sizes) throw program::misuse("--dictionary: is for --candidates K:N; leave it out, or give that");
+        if (!sizes) throw program::misuse("--dictionary: applies to --candidates K:N; omit it, or add --candidates");
         if (sizes->per_word == 0)
-            throw program::misuse(
-                fmt::format("--candidates {} takes nothing from --dictionary; leave that out, or give "
-                            "another N than 0",
-                            how.candidates));
+            throw program::misuse(fmt::format("--candidates {} does not use --dictionary; omit --dictionary, or use "
+                                              "N greater than 0",
+                                              how.candidates));
         return dictionary(meanings);
     }
 
-    /// The words that --candidates names, if that is not all. A resumed run has already learned its dictionary.
+    /// The words of --candidates, unless it is `all`. A resumed run has already learned its dictionary.
     std::optional<candidate_words> candidates(const translator_file& file, training_pairs& training,
                                               const std::optional<dictionary>& given) const
     {
@@ -445,8 +444,7 @@ private:
         if (sizes->per_word > 0) {
             const clock::time_point start = clock::now();
             if (given) {
-                given->require_tokens(file.source, file.target, meanings,
-                                      "leave out --dictionary, then one of its pieces is learned");
+                given->require_tokens(file.source, file.target, meanings, "omit --dictionary to learn one of subwords");
                 only.choose(*given, meanings, file.source, file.target);
             } else if (resume) {
                 only.from = candidate_words::origin::learned;
@@ -456,7 +454,7 @@ private:
             text += fmt::format(", {} translations of each source token", sizes->per_word);
             if (only.translated() > 0) {
                 text += fmt::format(
-                    "; {} knows {} of {}",
+                    "; {} has translations for {} of {}",
                     given ? meanings.string() : "a dictionary learned in " + duration_text(seconds_since(start)),
                     only.translated(), file.source.vocabulary.size() - heed::text::vocabulary::special_words.size());
             }

@@ -21,25 +21,26 @@ namespace translation {
 
 namespace {
 
-/// Whether the model that was just validated is the best of the run. BLEU decides, then the loss: the first epochs on a
-/// small text all have BLEU 0, and yet each may be better than the one before.
+/// Whether the model that was just validated is the best of the run: by BLEU, then by the loss. The first epochs on a
+/// small text all have BLEU 0, though each may be better than the one before.
 bool better(const quality& now, const standing& at)
 {
     return at.best_epoch == 0 || now.bleu.score > at.best || (now.bleu.score == at.best && now.loss < at.best_loss);
 }
 
-/// Ends a run with numbers that are not finite. The files it has written stay: the best model, and the checkpoint of
-/// the end of the last epoch.
+/// Ends a run with non-finite numbers. The files already written are kept: the best model, and the checkpoint at the
+/// end of the last epoch.
 [[noreturn]] void diverged(const std::string& what, const standing& at, std::size_t updates,
                            const std::filesystem::path& path)
 {
     std::string kept;
     if (!path.empty()) {
-        kept = at.best_epoch == 0 ? "; no model was written"
-                                  : fmt::format("; {} stays that of epoch {}, the best", path.string(), at.best_epoch);
+        kept = at.best_epoch == 0
+                   ? "; no model was written"
+                   : fmt::format("; {} is still that of epoch {}, the best", path.string(), at.best_epoch);
     }
     throw error_of_all(fmt::format(  // every rank has these numbers
-        "{} in epoch {}, after update {}: training has diverged at a learning rate of {:g}; start anew with a "
+        "{} in epoch {}, after update {}: training diverged at a learning rate of {:g}; start over with a "
         "lower --learning-rate, or a lower --clip{}",
         what, at.epoch + 1, updates, at.rate, kept));
 }
@@ -49,8 +50,7 @@ std::string not_finite(const char* what, double value)
     return fmt::format("{} is {}", what, std::isnan(value) ? "not a number" : "infinite");
 }
 
-/// The learning rate of the next update: by the schedule that the options name, or else the one that the epochs so far
-/// have left.
+/// The learning rate of the next update: from the schedule of the options, or else the rate left by the epochs so far.
 double rate_of(const options& how, const standing& at, std::size_t updates)
 {
     const double peak = how.learning_rate;
@@ -86,7 +86,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                 throw heed::error(checkpoint + ": the file contradicts itself: training.shard is " +
                                   std::to_string(at.shard) + " of " + std::to_string(training.shards()));
             if (at.best_epoch > 0 && !std::filesystem::exists(path))
-                throw heed::error(path.string() + ": the best model so far is gone; put it back, or start anew");
+                throw heed::error(path.string() + ": the best model so far is missing; restore it, or start over");
             if (at.best_epoch > 0 && writes) require_same_run(path, checkpoint, model);
         });
     }
@@ -94,9 +94,8 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
     for (const char letter : text) begun = heed::mix(begun ^ static_cast<unsigned char>(letter));
     require_same(over, heed::mix(begun + at.streams + at.batch), "text, vocabulary or model");
     sums_over sums(over);
-    end_with_the_others watch(over,
-                              path.empty() ? "" : "; --resume goes on from " + checkpoint + " as it was written last");
-    bool ours = resume;  // whether an existing checkpoint is this run's
+    end_with_the_others watch(over, path.empty() ? "" : "; --resume continues from " + checkpoint + " as last written");
+    bool ours = resume;  // whether an existing checkpoint belongs to this run
     at.finished = 0;
     std::optional<heed::seq2seq::candidate_lists> lists;
     if (only != nullptr) lists.emplace(only->lists());
@@ -108,8 +107,8 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
     heed::random_source random{heed::mix(how.seed + 1), at.streams};
     const auto require_free_checkpoint = [&] {
         if (!ours && std::filesystem::exists(checkpoint))
-            throw heed::error(checkpoint + ": was not there when this run began; it is not written over, so this run "
-                                           "ends. Take it away and start anew, or give another --model");
+            throw heed::error(checkpoint + ": did not exist when this run began and is not overwritten, so this run "
+                                           "ends. Remove it and start over, or choose another --model");
     };
     const auto keep = [&] {
         at.streams = random.streams;
@@ -127,7 +126,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
     const auto check_numbers = [&] {
         if (const auto bad = model.system->not_finite()) fail(*bad);
     };
-    std::vector<float> own;  // the model's parameters, while it has the mean's
+    std::vector<float> own;  // the model's parameters while the mean is in the model
     const auto leave_mean = [&] {
         if (!own.empty()) model.system->set(own);
         own.clear();
@@ -141,13 +140,13 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
         return outcome{at, true, signal};
     };
     const auto enough = [&] { return how.max_updates > 0 && model.system->updates() >= how.max_updates; };
-    // Within an epoch, its validation is still to come.
+    // Within an epoch, its validation is still pending.
     while (at.epoch < how.epochs && at.worse <= how.patience && (at.batch > 0 || at.shard > 0 || !enough())) {
         const std::uint64_t epoch_stream = heed::mix(how.seed ^ heed::mix(at.epoch));
         const std::vector<std::size_t> order = training.order(epoch_stream);
         const clock::time_point epoch_start = clock::now();
         double here = 0;                       // words since then
-        double columns = 0, batches_here = 0;  // of the output layer, over all batches since then, and these
+        double columns = 0, batches_here = 0;  // of the output layer, summed over the batches; number of batches
         std::size_t before_shard = 0;          // pairs of this epoch
         for (std::size_t shard = 0; shard < at.shard; ++shard) before_shard += training.size_of(order.at(shard));
         for (;;) {
@@ -193,12 +192,12 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                     epochs_left = std::min(
                         epochs_left, static_cast<double>((how.max_updates - model.system->updates()) * how.accumulate) /
                                          batches_of_epoch);
-                line.show(fmt::format(
-                    "epoch {}/{} {:3.0f} %  loss {}  rate {:.3g}  {:.0f} tokens/s  left {}, in all {}", at.epoch + 1,
-                    how.epochs, 100 * done, number_text(at.nats / at.words, 3), at.rate, speed,
-                    duration_text((1 - done) * epoch_seconds), duration_text(epochs_left * epoch_seconds)));
+                line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {}  rate {:.3g}  {:.0f} tokens/s  left {}, total {}",
+                                      at.epoch + 1, how.epochs, 100 * done, number_text(at.nats / at.words, 3), at.rate,
+                                      speed, duration_text((1 - done) * epoch_seconds),
+                                      duration_text(epochs_left * epoch_seconds)));
             }
-            // At the end of the last shard the position stays, until the epoch is validated.
+            // At the end of the last shard the position is kept until the epoch is validated.
             if (at.batch < batches.size() || at.shard + 1 == training.shards()) break;
             before_shard += pairs.size();
             ++at.shard;
@@ -211,7 +210,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
         line.show("validation …");
         if (means) {
             own = model.system->copy();
-            if (means->epoch != at.epoch + 1) means->last.add(own);  // unless interrupted in this validation before
+            if (means->epoch != at.epoch + 1) means->last.add(own);  // unless this validation was interrupted before
             means->epoch = at.epoch + 1;
             model.system->set(means->last.mean());
         }
@@ -229,7 +228,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                         number_text(now.perplexity, 2), now.bleu.score, best ? " *" : "",
                         duration_text(before + seconds_since(start))));
         ++at.epoch;
-        // Before the checkpoint: a run that dies between the two repeats the end of this epoch, and its row.
+        // Before the checkpoint: a run that dies in between repeats the end of this epoch, and its row.
         if (log != nullptr) {
             log->add({at.epoch, model.system->updates(), (before + seconds_since(start)) / 60, at.nats / at.words,
                       at.rate, now.loss, now.bleu.score, here > 0 ? std::optional(speed) : std::nullopt});

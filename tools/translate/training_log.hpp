@@ -20,18 +20,18 @@
 
 namespace translation {
 
-/// The course of a training as CSV: one row per validation. The file is replaced as a whole, so that it never ends in
-/// the middle of a row; a resumed run continues after the rows of the epochs that it does not repeat.
+/// The training log as CSV: one row per validation. The file is replaced as a whole, so that it never ends in the
+/// middle of a row. A resumed run appends after the rows of the epochs that it does not repeat.
 class training_log {
 public:
     struct row {
-        std::size_t epoch, updates;  // done
+        std::size_t epoch, updates;  // completed
         double minutes;              // of training and validation, all runs together
-        double training_loss;        // nats per target token, end of sentence included, as minimised
+        double training_loss;        // nats per target token, end of sentence included, as minimized
         double learning_rate;
         double validation_loss;                   // nats per token, without dropout and label smoothing
         double validation_bleu;                   // of words
-        std::optional<double> tokens_per_second;  // of the target; empty if only the validation was left to do
+        std::optional<double> tokens_per_second;  // of the target; empty if only the validation was pending
     };
 
     static constexpr std::string_view header =
@@ -41,10 +41,11 @@ public:
     {
         std::error_code ignored;
         if (std::filesystem::exists(path_, ignored) && !std::filesystem::is_regular_file(path_, ignored))
-            throw heed::error(path_.string() + ": is not a regular file; a log is a file that is replaced as a whole");
+            throw heed::error(path_.string() +
+                              ": is not a regular file; a log must be one, since it is replaced as a whole");
     }
 
-    /// The log of a new run, or of one that continues after this many epochs.
+    /// The log of a new run, or of a run that continues after this many epochs.
     void begin(bool resumed, std::size_t epochs)
     {
         text_ = std::string(header) + '\n';
@@ -69,14 +70,14 @@ private:
         heed::text::sentence fields;
         if (!lines.next(fields)) return;
         if (fields.size() != 1 || fields[0] != header)
-            throw heed::error(lines.where() + ": not a log of this program: its first line must be " +
+            throw heed::error(lines.where() + ": not a log of this program: the first line must be " +
                               std::string(header));
         while (lines.next(fields)) {
             std::size_t epoch = 0;
             const std::string line = heed::text::join(fields);
             const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), epoch);
             if (problem != std::errc{} || *end != ',')
-                throw heed::error(lines.where() + ": a row of a log begins with the number of its epoch and a comma");
+                throw heed::error(lines.where() + ": expected a row that begins with the epoch and a comma");
             if (epoch <= epochs) text_ += line + '\n';
         }
     }

@@ -36,8 +36,8 @@ inline batch make_batch(const id_pairs& from, const std::vector<std::size_t>& wh
     return heed::seq2seq::make_training_batch<float>(sources, targets);
 }
 
-/// The sentence pairs to train on: in memory, or in a file of shards, of which one at a time is in memory. Each shard
-/// is a random part of the text.
+/// The training pairs: in memory, or in a file of shards, one of which is in memory at a time. Each shard is a random
+/// part of the text.
 class training_pairs {
 public:
     explicit training_pairs(id_pairs all) : here_(std::move(all)), all_(here_.size()) {}
@@ -46,15 +46,15 @@ public:
         : file_(std::move(file)), all_(file_->pairs()), which_(file_->size())
     {}
 
-    /// In all.
+    /// The total number of pairs.
     std::size_t size() const { return all_; }
-    /// 1 if they are in memory.
+    /// The number of shards; 1 if the pairs are in memory.
     std::size_t shards() const { return file_ ? file_->size() : 1; }
-    /// What is in a shard. It takes the place of the one before it.
+    /// The pairs of a shard. It replaces the previous one.
     const id_pairs& shard(std::size_t which)
     {
         if (file_ && which != which_) {
-            here_ = id_pairs();  // before the next one
+            here_ = id_pairs();  // before the next shard
             here_ = file_->read(which);
             which_ = which;
         }
@@ -63,7 +63,7 @@ public:
     /// The number of pairs in a shard.
     std::size_t size_of(std::size_t which) const { return file_ ? file_->size_of(which).pairs : all_; }
 
-    /// The order of the shards in an epoch, and the stream that shuffles one of them. In memory, that of the epoch.
+    /// The order of the shards in an epoch, and the stream that shuffles a shard. In memory, the stream of the epoch.
     std::vector<std::size_t> order(std::uint64_t epoch_stream) const
     {
         std::vector<std::size_t> result(shards());
@@ -80,7 +80,7 @@ public:
     /// A hash of the text.
     std::uint64_t hash() const { return file_ ? file_->hash() : here_.target.hash(here_.source.hash(1)); }
 
-    /// The first shard as vectors, which dictionaries are learned from.
+    /// The first shard as vectors, for learning dictionaries.
     examples some()
     {
         const id_pairs& from = shard(0);
@@ -103,7 +103,7 @@ private:
 
     std::optional<heed::text::pair_shards> file_;
     id_pairs here_;
-    std::size_t all_, which_ = 0;  // which_: of the file's shards; all of them if none is here
+    std::size_t all_, which_ = 0;  // which_: shard of the file; all pairs if there are no shards
 };
 
 }  // namespace translation

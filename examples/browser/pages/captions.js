@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The page of a translator that was trained elsewhere: model.js has its numbers, as 16-bit floats.
+// The page of a pretrained translator: model.js contains its parameters, as 16-bit floats.
 
 'use strict';
 
 if (canRun() && typeof heed_captions !== 'object')
-    $('without').textContent = 'These pages were made without a model: scripts/browser.sh --train trains one.';
+    $('without').textContent = 'These pages were built without a model; scripts/browser.sh --train trains one.';
 else if (canRun()) heed_module().then(heed => {
     const call = (name, types, values) => {
         const answer = JSON.parse(heed.ccall(name, 'string', types, values));
@@ -16,7 +16,7 @@ else if (canRun()) heed_module().then(heed => {
     const made = call('heed_captions', ['string', 'number', 'number', 'number', 'string', 'string', 'string', 'string'],
         [model.attention, Number(model.embedding), Number(model.hidden), Number(model.alignment), ...model.texts]);
 
-    // IEEE 754 binary16, by a table of all of them.
+    // IEEE 754 binary16, by a table of all values.
     const floats = new Float32Array(65536);
     for (let i = 0; i < 65536; ++i) {
         const exponent = i >> 10 & 31, fraction = i & 1023;
@@ -28,7 +28,7 @@ else if (canRun()) heed_module().then(heed => {
     let next = 0;
     for (const [name, size] of model.tensors) {
         const room = heed.ccall('heed_room', 'number', ['string', 'number'], [name, size]);
-        if (!room) throw new Error(`model.js has ${size} numbers of "${name}", which this translator does not`);
+        if (!room) throw new Error(`model.js has ${size} numbers of "${name}", unlike this translator`);
         for (let i = 0; i < size; ++i, next += 2) heed.HEAPF32[room / 4 + i] = floats[text.charCodeAt(next) | text.charCodeAt(next + 1) << 8];
     }
 
@@ -40,8 +40,8 @@ else if (canRun()) heed_module().then(heed => {
             const time = performance.now() - start;
             $('translation').replaceChildren(make('b', {lang: 'de'}, found.words.map(plain).join(' ').replace(/ ([.,!?;:])/g, '$1') || '(nothing)'));
             drawMatrix($('alignment'), {columns: found.source.map(plain), rows: found.words.map(plain), weights: found.weights,
-                caption: 'Weights of each German word on the English words'});
-            $('status').textContent = `${made.parameters.toLocaleString('en')} numbers; ${time.toFixed(0)} ms for this sentence, beam 6.`;
+                caption: 'Weights of the English words for each German word'});
+            $('status').textContent = `${made.parameters.toLocaleString('en')} parameters; ${time.toFixed(0)} ms for this sentence, beam 6.`;
             document.documentElement.dataset.words = JSON.stringify(found.words);
         } catch (problem) {
             $('translation').replaceChildren(make('span', {class: 'bad'}, problem.message));

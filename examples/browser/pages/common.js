@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both pages share: light and dark, elements, and matrices of weights.
+// Shared by the pages: light and dark, elements, and matrices of weights.
 
 'use strict';
 
 const $ = id => document.getElementById(id);
 
-/// An element: make('p', {class: 'soft'}, 'text', child, …); attributes that are null or false are left out.
+/// An element: make('p', {class: 'soft'}, 'text', child, …); attributes that are null or false are omitted.
 function make(name, attributes = {}, ...children) {
     const svg = ['svg', 'g', 'path', 'line', 'circle', 'text', 'title'].includes(name);
     const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
@@ -29,10 +29,10 @@ function equation(text) {
     return place;
 }
 
-// Light and dark: what the system says until somebody chooses.
+// Light and dark: the system setting until the user chooses.
 {
     const system = matchMedia('(prefers-color-scheme: dark)');
-    let chosen = new URLSearchParams(location.search).get('theme');  // of the page around this one
+    let chosen = new URLSearchParams(location.search).get('theme');  // of the enclosing page
     if (chosen === null) {
         try {
             chosen = localStorage.getItem('heed-theme');
@@ -67,10 +67,10 @@ function equation(text) {
     });
 }
 
-// A page within another one shows no more than what it is about.
+// An embedded page shows only its main content.
 document.documentElement.classList.toggle('embedded', new URLSearchParams(location.search).has('embed'));
 
-// The page around this one gives it the height that it needs.
+// The enclosing page sets the height.
 addEventListener('DOMContentLoaded', () => {
     if (window.parent !== window)
         new ResizeObserver(() => parent.postMessage({heed: 'height', height: Math.ceil(document.body.getBoundingClientRect().height)}, '*')).observe(document.body);
@@ -78,13 +78,13 @@ addEventListener('DOMContentLoaded', () => {
 
 const share = weight => Math.max(0, Math.min(1, weight ?? 0));
 
-/// Draws weights [rows][columns] as a table in `place`; if its words stay the same, only the ink changes. Returns the
+/// Draws weights [rows][columns] as a table in `place`; if the words are unchanged, only the shades change. Returns the
 /// rows of the table.
 function drawMatrix(place, {columns, rows, weights, caption}) {
     const words = JSON.stringify([columns, rows, caption]);
     if (place.dataset.words !== words) {
         place.dataset.words = words;
-        place.style.setProperty('--columns', columns.length);  // narrower cells before it has to scroll
+        place.style.setProperty('--columns', columns.length);  // narrower cells instead of scrolling
         const head = make('tr', {}, make('td', {style: 'background: none'}),
             ...columns.map(word => make('th', {scope: 'col', class: word === '</s>' ? 'end' : null}, make('span', {}, word))));
         const body = rows.map(word => make('tr', {},

@@ -6,9 +6,9 @@
 //     <figure class="heed-play" data-page="temporal"><img src="temporal.svg" alt="…"></figure>
 //     <script src="…/embed.js" defer></script>
 //
-// The second shows the product of that page of docs/mechanisms. A button appears below what is there; when it is pressed, the
-// playground takes its place. data-live="index.html" shows another one of these pages, in place of the picture, too. Without
-// scripts or WebAssembly, what is there stays alone. Where the body has a data-theme, the page follows it.
+// The second shows the product of that page of docs/mechanisms. A button appears below the figure; when it is pressed, the
+// playground replaces it. data-live="index.html" shows another one of these pages and also replaces the picture. Without
+// scripts or WebAssembly, the figure is unchanged. If the body has a data-theme, the page follows it.
 
 'use strict';
 
@@ -27,14 +27,14 @@
             frame.title = live ? document.title : `Playground: ${page ?? product.split('+').join(', ')}`;
             frame.style.cssText = 'width: 100%; border: 0; height: 60rem; display: block';
             link.href = of('');
-            link.textContent = live ? 'In a page of its own' : 'The playground in a page of its own';
+            link.textContent = live ? 'Open in a separate page' : 'Open the playground in a separate page';
             addEventListener('message', event => {
                 if (event.source === frame.contentWindow && event.data?.heed === 'height') frame.style.height = `${event.data.height}px`;
             });
             new MutationObserver(() => frame.contentWindow.postMessage({heed: 'theme', theme: theme()}, '*'))
                 .observe(document.body, {attributeFilter: ['data-theme']});
             if (live) figure.replaceChildren(frame, link);
-            else button.replaceWith(frame, link);  // the text around it may speak of the picture
+            else button.replaceWith(frame, link);  // the text may refer to the picture
             frame.focus();
         });
         figure.append(button);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The playground: what is chosen and moved goes to heed_ask, and its answer is drawn.
+// The playground: passes the choices and positions to heed_ask, and draws the result.
 
 'use strict';
 
@@ -11,20 +11,20 @@ if (canRun()) heed_module().then(heed => {
     const lists = {score: all.scores, normalizer: all.normalizers, combiner: all.combiners};
     const english = ['the', 'cat', 'saw', 'the', 'dog', '.'], german = ['die', 'Katze', 'sah', 'den', 'Hund', '.'];
     const chosen = {score: 0, normalizer: 0, combiner: 0};
-    const knobs = {};  // of each policy by name, so that a choice finds its numbers again
+    const knobs = {};  // by policy, so that earlier numbers are restored
     const copy = points => points.map(point => [...point]);
     let words = copy(all.words), queries = copy(all.queries), step = 0, answer = null;
     const entry = kind => lists[kind][chosen[kind]];
     const numbersOf = kind => knobs[entry(kind).name] ??= entry(kind).knobs.map(knob => knob.initial);
 
-    // ---- what is legal -----------------------------------------------------------------------------------------------
+    // ---- legal products ----------------------------------------------------------------------------------------------
 
     const faultOf = (score, normalizer, combiner) => call('heed_fault', ['number', 'number', 'number'], [score, normalizer, combiner]);
     const fault = (kind, i) => {
         const place = which => which === kind ? i : chosen[which];
         return kind === 'score' ? '' : faultOf(place('score'), place('normalizer'), place('combiner'));
     };
-    /// A score decides what fits; a normalizer or combiner that does not is replaced.
+    /// The score determines compatibility; an incompatible normalizer or combiner is replaced.
     const fit = () => {
         const {score, normalizer, combiner} = chosen;
         const laid = entry('combiner').heads ? '' : entry('combiner').name.match(/^(attentional_|gated_|)/)[1];
@@ -53,12 +53,12 @@ if (canRun()) heed_module().then(heed => {
                 ask();
             });
             return make('label', {class: 'knob'}, make('span', {}, equation(knob.name)), out, range);
-        }), policy.remembers ? make('p', {class: 'small soft', style: 'margin: .4rem 0 0'}, 'Remembers the steps before.') : null,
-        why.length ? make('details', {class: 'fault'}, make('summary', {}, 'Why some are grayed out'),
+        }), policy.remembers ? make('p', {class: 'small soft', style: 'margin: .4rem 0 0'}, 'Has memory of earlier steps.') : null,
+        why.length ? make('details', {class: 'fault'}, make('summary', {}, 'Why some are unavailable'),
             ...why.map(text => make('p', {}, text.replace(/^heed: /, '')))) : null].filter(Boolean));
     };
 
-    // ---- asking ------------------------------------------------------------------------------------------------------
+    // ---- computing ---------------------------------------------------------------------------------------------------
 
     const ask = () => {
         const numbers = [...kinds.flatMap(numbersOf), ...words.flat(), ...queries.flat()];
@@ -125,7 +125,7 @@ if (canRun()) heed_module().then(heed => {
     };
 
     let parts = null;
-    /// The plane's elements, made once, so that what has the focus or is dragged stays.
+    /// The elements of the plane, created once, so that focus and dragging are not interrupted.
     const setPlane = () => {
         const svg = make('svg', {viewBox: `${-reach} ${-reach} ${2 * reach} ${2 * reach}`, role: 'group',
             'aria-label': 'A plane with words, the query and the context'});
@@ -223,7 +223,7 @@ if (canRun()) heed_module().then(heed => {
 
     kinds.forEach(kind => $(kind).addEventListener('change', () => {
         chosen[kind] = lists[kind].findIndex(each => each.name === $(kind).value);
-        $('note').hidden = true;  // it is about another product
+        $('note').hidden = true;  // it describes another product
         show();
     }));
     $('steps').append(...queries.map((_, s) => {
@@ -237,7 +237,7 @@ if (canRun()) heed_module().then(heed => {
         for (const name of Object.keys(knobs)) delete knobs[name];
         show();
     });
-    // playground.html#additive+temporal+weighted_sum; what is missing stays as it is, and what does not fit is replaced.
+    // playground.html#additive+temporal+weighted_sum; missing parts are unchanged, and incompatible ones are replaced.
     // playground.html#page=temporal: the product of this page of docs/mechanisms.
     const read = () => {
         const page = all.pages.find(each => location.hash === `#page=${each.page}`);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The page where a translator learns: heed runs in a worker, which posts losses and weights; this draws them.
+// The page with the training of a translator: heed runs in a worker, which posts losses and weights; this script draws them.
 
 'use strict';
 
 if (canRun()) (() => {
-    // ---- the worker: the same heed.js, as text, since a page from the disk may not load a worker's file --------------
+    // ---- the worker: heed.js as text, since a page from disk may not load a worker file --------------
 
     const work = () => {
         const ready = heed_module();
@@ -69,7 +69,7 @@ if (canRun()) (() => {
     const worker = new Worker(URL.createObjectURL(new Blob([text], {type: 'text/javascript'})));
     const tell = (kind, more = {}) => worker.postMessage({kind, ...more});
 
-    // ---- what is shown -----------------------------------------------------------------------------------------------
+    // ---- display -----------------------------------------------------------------------------------------------------
 
     const sentences = [[724, 'seven hundred twenty four'], [38, 'thirty eight'], [200111, 'two hundred thousand one hundred eleven'],
         [561942, 'five hundred sixty one thousand nine hundred forty two']];
@@ -82,7 +82,7 @@ if (canRun()) (() => {
         let mean = losses[0];
         const means = losses.map(loss => mean += 0.08 * (loss - mean));
         const svg = make('svg', {viewBox: `0 0 ${width} ${height.toFixed(0)}`, role: 'img',
-            'aria-label': losses.length ? `Loss after ${losses.length} updates: ${mean.toFixed(3)} nats per word` : 'Loss: nothing learnt yet'});
+            'aria-label': losses.length ? `Loss after ${losses.length} updates: ${mean.toFixed(3)} nats per word` : 'Loss: not trained yet'});
         for (const tick of [0, 1, 2, 3, 4]) {
             svg.append(make('line', {x1: left, x2: width, y1: y(tick), y2: y(tick)}),
                 make('text', {x: left - 8, y: y(tick) + 4, 'text-anchor': 'end'}, String(tick)));
@@ -96,7 +96,7 @@ if (canRun()) (() => {
     const say = text => { $('status').textContent = text; };
     const sayAloud = text => { $('said').textContent = text; };  // not every update
     const buttons = () => {
-        $('train').textContent = training ? 'Pause' : losses.length && !finished ? 'Go on' : 'Train';
+        $('train').textContent = training ? 'Pause' : losses.length && !finished ? 'Resume' : 'Train';
         $('train').disabled = finished;
         $('again').disabled = !losses.length;
     };
@@ -121,7 +121,7 @@ if (canRun()) (() => {
             $('picture').hidden = true;
             $('live').hidden = false;
             total = data.updates;
-            say(`${data.parameters.toLocaleString('en')} numbers, all random. ${data.pairs.toLocaleString('en')} pairs of sentences to learn from.`);
+            say(`${data.parameters.toLocaleString('en')} random parameters. ${data.pairs.toLocaleString('en')} sentence pairs for training.`);
             curve();
             buttons();
             document.documentElement.dataset.ready = 'yes';
@@ -130,8 +130,8 @@ if (canRun()) (() => {
             finished = data.finished;
             if (finished) training = false;
             const last = losses.slice(-20), mean = last.reduce((sum, loss) => sum + loss, 0) / last.length;
-            say(finished ? `Learnt in ${data.seconds.toFixed(0)} s: loss ${mean.toFixed(3)}. Of 200 numbers that it has never seen, it translates ` +
-                `${Math.round(200 * data.exact)} without a mistake.`
+            say(finished ? `Trained in ${data.seconds.toFixed(0)} s: loss ${mean.toFixed(3)}. Of 200 unseen numbers, it translates ` +
+                `${Math.round(200 * data.exact)} correctly.`
                 : `Update ${data.updates} of ${total}, ${data.seconds.toFixed(0)} s: loss ${mean.toFixed(3)} nats per word.`);
             Object.assign(document.documentElement.dataset, {updates: data.updates, seconds: data.seconds, exact: data.exact ?? ''});
             curve();
@@ -145,17 +145,17 @@ if (canRun()) (() => {
             const none = !data.weights.length;
             $('no-weights').hidden = !none;
             $('alignment').hidden = none;
-            if (!none) matrix($('alignment'), data, 'Weights of each German word on the English words');
+            if (!none) matrix($('alignment'), data, 'Weights of the English words for each German word');
         } else if (data.kind === 'translation') {
             const words = data.words.slice(0, -1);
             $('translation').replaceChildren(make('b', {lang: 'de'}, words.join(' ') || '(nothing)'));
             if (data.unknown.length) {
                 $('translation').append(make('span', {class: 'soft'},
-                    ` – it has never seen ${data.unknown.map(word => `“${word}”`).join(', ')}`));
+                    ` – unknown words: ${data.unknown.map(word => `“${word}”`).join(', ')}`));
             } else if (!losses.length) {
-                $('translation').append(make('span', {class: 'soft'}, ' – it has not learnt anything yet'));
+                $('translation').append(make('span', {class: 'soft'}, ' – not trained yet'));
             }
-            if (data.weights.length) matrix($('translated'), data, 'Weights of each word of the translation on the English words');
+            if (data.weights.length) matrix($('translated'), data, 'Weights of the English words for each word of the translation');
             else $('translated').replaceChildren();
         }
     };

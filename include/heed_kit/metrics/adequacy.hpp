@@ -10,23 +10,23 @@
 #include <utility>
 #include <vector>
 
-/// Source words that a translation overlooks. Attention that fails to focus on a part of the source leaves it
-/// untranslated ("lack of adequacy", Sankaran et al. 2016, section 1; "under-translation", Tu et al. 2016): the fault
-/// opposite to repetition.
+/// Detects source words that a translation overlooks. Attention that skips a part of the source leaves it untranslated
+/// ("lack of adequacy", Sankaran et al. 2016, section 1; "under-translation", Tu et al. 2016), the opposite of
+/// repetition.
 namespace heed::inline HEED_TARGET::metrics {
 
-/// When a source word counts as overlooked.
+/// Criterion for overlooked source words.
 struct adequacy_options {
-    double threshold = 0.2;  ///< of the attention that one target word pays, which sums to 1
+    double threshold = 0.2;  ///< relative to the attention that one target word distributes, which sums to 1
 };
 
 /// The attention that each source word receives from all target words:
 ///
 ///     a_i = Σ_j α_ji        α_ji: the weight of source word i for target word j
 ///
-/// `rows` has the weights of one target word each, with a number for each of the `source_words` and possibly more,
-/// which are ignored (that of the end word, as in seq2seq::forced_decoding). Leave the end word's own row out: it looks
-/// where there is nothing left to say. Throws heed::shape_error for a row that is too short.
+/// Each of the `rows` has the weights of one target word, with a number for each of the `source_words`; additional
+/// numbers are ignored (such as that of the end word in seq2seq::forced_decoding). Omit the row of the end word, which
+/// does not translate a word. Throws heed::shape_error for a row that is too short.
 template <class Rows>
 std::vector<double> attention_received(const Rows& rows, std::size_t source_words)
 {
@@ -42,7 +42,7 @@ std::vector<double> attention_received(const Rows& rows, std::size_t source_word
     return received;
 }
 
-/// The same from links: 1 for each target word that a source word is linked to. Links to other positions are ignored.
+/// The same from links: 1 for each target word that is linked to a source word. Links to other positions are ignored.
 inline std::vector<double> attention_received(const links& all, std::size_t source_words)
 {
     std::vector<double> received(source_words, 0.0);
@@ -52,25 +52,25 @@ inline std::vector<double> attention_received(const links& all, std::size_t sour
     return received;
 }
 
-/// The source words with a_i < threshold, in order. The papers give examples but no definition; this one is ours. A
-/// function word may rightly have no counterpart, so compare systems on the same sentences.
+/// The source words with a_i < threshold, in order. The papers give examples but no definition; this definition is
+/// ours. Function words may have no counterpart in correct translations, so compare systems on the same sentences.
 inline std::vector<std::size_t> overlooked_words(std::span<const double> received, const adequacy_options& how = {})
 {
     if (!(how.threshold > 0))
-        throw error("adequacy: a threshold of " + std::to_string(how.threshold) +
-                    " overlooks no word; it must be above 0");
+        throw error("adequacy: with a threshold of " + std::to_string(how.threshold) +
+                    ", no word is overlooked; it must be above 0");
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < received.size(); ++i)
         if (received[i] < how.threshold) result.push_back(i);
     return result;
 }
 
-/// Overlooked source words, of one sentence or summed over a corpus.
+/// Counts of overlooked source words, of one sentence or summed over a corpus.
 struct adequacy_counts {
     std::size_t sentences = 0;
     std::size_t affected = 0;    ///< sentences with an overlooked word
-    std::size_t words = 0;       ///< of the source
-    std::size_t overlooked = 0;  ///< of these
+    std::size_t words = 0;       ///< source words
+    std::size_t overlooked = 0;  ///< overlooked source words
 
     adequacy_counts& operator+=(const adequacy_counts& other)
     {
@@ -81,11 +81,11 @@ struct adequacy_counts {
         return *this;
     }
 
-    /// The share of the source's words that no target word looked at, 0 … 1; 0 without a word.
+    /// The share of overlooked source words, 0 … 1; 0 without words.
     double share() const { return words == 0 ? 0 : static_cast<double>(overlooked) / static_cast<double>(words); }
 };
 
-/// The counts of one sentence, from the attention that its words received.
+/// The counts of one sentence, from the attention received by its words.
 inline adequacy_counts count_overlooked(std::span<const double> received, const adequacy_options& how = {})
 {
     const std::size_t count = overlooked_words(received, how).size();

@@ -17,23 +17,22 @@
 
 namespace heed::inline HEED_TARGET::metrics {
 
-/// Word links (i, j) of one sentence pair: source position i and target position j, both from 0. A set: neither order
-/// nor repetition matters.
+/// Word links (i, j) of one sentence pair: source position i and target position j, both from 0. Treated as a set:
+/// order and duplicates are ignored.
 using links = std::vector<std::pair<int, int>>;
 
-/// The links that human annotators gave one sentence pair. A sure link is also possible, whether or not it is listed
-/// there.
+/// Human links of one sentence pair. A sure link is also possible, whether or not it is listed there.
 struct gold_links {
     links sure;
     links possible;
 };
 
-/// How proposed links A compare with sure links S and possible links P ⊇ S, summed over a corpus.
+/// Compares proposed links A with sure links S and possible links P ⊇ S, summed over a corpus.
 ///
 ///     precision = |A∩P| / |A|     recall = |A∩S| / |S|     F1 = 2 · precision · recall / (precision + recall)
 ///     AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)                           Och & Ney 2003
 ///
-/// A ratio of nothing to nothing is perfect: 1 for precision and recall, 0 for the AER.
+/// The ratio 0/0 counts as perfect: 1 for precision and recall, 0 for the AER.
 struct alignment_score {
     std::size_t proposed = 0;           ///< |A|
     std::size_t sure = 0;               ///< |S|
@@ -84,14 +83,14 @@ inline alignment_score alignment_error(std::span<const links> proposals, std::sp
 {
     if (proposals.size() != gold.size())
         throw error("alignment_error: " + counted(proposals.size(), "proposed alignment") + " but " +
-                    counted(gold.size(), "gold one") + "; each sentence pair needs one of both");
+                    counted(gold.size(), "gold alignment") + "; expected one of each per sentence pair");
     alignment_score score;
     for (std::size_t i = 0; i < gold.size(); ++i) score.add(proposals[i], gold[i]);
     return score;
 }
 
 /// Reads one line of word links in Pharaoh's notation: "0-0 2-1 3p1", `i-j` sure, `ipj` possible only. Throws
-/// heed::error for anything else; `where` begins its message, as in "gold.txt:12".
+/// heed::error for invalid text; `where` begins its message, as in "gold.txt:12".
 inline gold_links parse_gold(std::string_view line, std::string_view where = "alignment")
 {
     gold_links result;
@@ -106,13 +105,13 @@ inline gold_links parse_gold(std::string_view line, std::string_view where = "al
         const auto second = good ? std::from_chars(first.ptr + 1, end, j) : first;
         if (!good || second.ec != std::errc{} || second.ptr != end)
             throw error(std::string(where) + ": \"" + token +
-                        "\" is not a link; links are i-j (sure) or ipj (possible), positions from 0");
+                        "\" is not a link; expected i-j (sure) or ipj (possible), positions from 0");
         (kind == '-' ? result.sure : result.possible).emplace_back(i, j);
     }
     return result;
 }
 
-/// Reads a line of sure links: "0-0 2-1". Throws heed::error for anything else, including possible links.
+/// Reads a line of sure links: "0-0 2-1". Throws heed::error for invalid text, including possible links.
 inline links parse_links(std::string_view line, std::string_view where = "alignment")
 {
     gold_links result = parse_gold(line, where);
@@ -123,7 +122,7 @@ inline links parse_links(std::string_view line, std::string_view where = "alignm
 }
 
 /// "0-0 2-1 3p1": the links in Pharaoh's notation, in the given order, sure ones first. Throws heed::error for a
-/// negative position, which parse_gold() would not read.
+/// negative position, which parse_gold() rejects.
 inline std::string pharaoh(const links& sure, const links& possible = {})
 {
     std::string line;
@@ -142,11 +141,11 @@ inline std::string pharaoh(const links& sure, const links& possible = {})
 }
 
 /// For each target word, the source word with the largest weight: the hard alignment of an attention matrix.
-/// `weights` is row-major [S,T], S target and T source words. Links below `threshold` are left out.
+/// `weights` is row-major [S,T], S target and T source words. Links below `threshold` are omitted.
 inline links strongest_links(std::span<const float> weights, std::size_t source_length, float threshold = 0)
 {
     if (source_length == 0 ? !weights.empty() : weights.size() % source_length != 0)
-        throw shape_error("strongest_links: " + std::to_string(weights.size()) + " weights are not whole rows of " +
+        throw shape_error("strongest_links: " + std::to_string(weights.size()) + " weights are not complete rows of " +
                           std::to_string(source_length));
     links result;
     for (std::size_t row = 0; row * source_length < weights.size(); ++row) {

@@ -21,7 +21,7 @@
 
 namespace heed::inline HEED_TARGET::metrics {
 
-/// The statistics of BLEU: matching n-grams, all n-grams (index n - 1) and lengths, of one sentence or summed over a
+/// The statistics of BLEU: matching n-grams, n-grams (index n - 1) and lengths, of one sentence or summed over a
 /// corpus.
 struct bleu_counts {
     std::array<std::size_t, 4> matches{};
@@ -41,9 +41,9 @@ struct bleu_counts {
     }
 };
 
-/// What to do with an n-gram order that has no match. `none`: the score is 0, as in multi-bleu.perl. `exponential`: the
-/// k-th such order counts as 1/2ᵏ of a match, as in mteval-v13a and, by default, sacrebleu (Chen & Cherry 2014, method
-/// 3); without any match at all the score is still 0.
+/// Smoothing of n-gram orders without a match. `none`: the score is 0, as in multi-bleu.perl. `exponential`: the k-th
+/// such order counts as 1/2ᵏ of a match, as in mteval-v13a and, by default, sacrebleu (Chen & Cherry 2014, method 3);
+/// without any match, the score is still 0.
 enum class smoothing { none, exponential };
 
 /// A BLEU score and its components.
@@ -61,7 +61,7 @@ struct bleu_score {
 ///     BLEU = 100 · BP · exp(¼ Σ_{n=1..4} log p_n)        Papineni et al. 2002
 ///     p_n  = clipped matches / n-grams of the hypotheses,  BP = min(1, exp(1 - r / h))
 ///
-/// An order without any n-gram (no hypothesis of four words) makes the score 0, even with smoothing.
+/// If there is no n-gram of an order (no hypothesis has four words), the score is 0, even with smoothing.
 inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::none)
 {
     bleu_score result;
@@ -72,7 +72,7 @@ inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::
     const double ratio = static_cast<double>(counts.reference_length) / static_cast<double>(counts.hypothesis_length);
     result.brevity_penalty = ratio > 1 ? std::exp(1 - ratio) : 1;
 
-    // If no word matches, no order can.
+    // If no word matches, no longer n-gram can match.
     const bool smoothed = smooth == smoothing::exponential && counts.matches[0] > 0;
     bool every_order_matches = true;
     double sum_of_logs = 0;
@@ -95,16 +95,16 @@ inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::
 /// Collects the counts sentence by sentence, in time linear in the tokens.
 class bleu_counter {
 public:
-    /// Adds a hypothesis and its only reference, and returns their counts. Either may be empty.
+    /// Adds a hypothesis and its only reference, and returns their counts. Both may be empty.
     bleu_counts add(std::span<const std::string> hypothesis, std::span<const std::string> reference)
     {
         count_reference(reference);
         return count_hypothesis(hypothesis, reference.size());
     }
 
-    /// The same with several references: each n-gram's matches are clipped at its largest count in any one reference,
-    /// and the reference length is the closest one (of two equally close, the shorter). Empty references do not count
-    /// if another has a word (metrics/references.hpp). Throws heed::error if there is none.
+    /// As above with several references: the matches of each n-gram are clipped at its largest count in any reference,
+    /// and the reference length is the closest one (of two equally close, the shorter). Empty references are ignored if
+    /// another has words (metrics/references.hpp). Throws heed::error if there is no reference.
     bleu_counts add(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
     {
         std::optional<std::size_t> closest;
@@ -122,11 +122,11 @@ public:
     }
 
     const bleu_counts& counts() const { return counts_; }
-    bleu_score score(smoothing smooth = smoothing::none) const { return bleu(counts_, smooth); }  // of all so far
+    bleu_score score(smoothing smooth = smoothing::none) const { return bleu(counts_, smooth); }  // of all pairs so far
 
 private:
     struct occurrences {
-        std::size_t left = 0;     // still to be matched: at first the largest count in one reference
+        std::size_t left = 0;     // remaining matches: initially the largest count in one reference
         std::size_t current = 0;  // in the current reference
         std::size_t reference = 0;
     };
@@ -150,7 +150,7 @@ private:
         detail::for_each_gram<4>(numbers_(hypothesis), 4, [&](std::size_t n, const detail::gram<4>& words) {
             ++here.totals[n];
             const auto found = grams_.find(words);
-            if (found == grams_.end() || found->second.left == 0) return;  // clipped: none is left
+            if (found == grams_.end() || found->second.left == 0) return;  // clipped: no match remains
             --found->second.left;
             ++here.matches[n];
         });
@@ -162,13 +162,13 @@ private:
     }
 
     bleu_counts counts_;
-    detail::word_numbers numbers_;  // of the words of the current pair
+    detail::word_numbers numbers_;  // numbers of the words of the current pair
     std::unordered_map<detail::gram<4>, occurrences, detail::gram_hash> grams_;
     std::size_t reference_ = 0;
 };
 
-/// The counts of each sentence, as the bootstrap needs them; computed by heed's threads. `references` has one list of
-/// sentences per set of references. Throws heed::error if there is none, or if the numbers of sentences differ.
+/// The counts of each sentence, for the bootstrap; computed by heed's threads. `references` has one list of sentences
+/// per set of references. Throws heed::error if there is no set, or if the numbers of sentences differ.
 inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> hypotheses,
                                                 std::span<const std::vector<text::sentence>> references,
                                                 const progress& seen = {})
@@ -195,7 +195,7 @@ inline bleu_score bleu(std::span<const text::sentence> hypotheses, std::span<con
 
 inline std::string bleu_score::text() const
 {
-    // to_chars and not printf: a decimal comma from the user's locale would break programs that parse this line.
+    // to_chars instead of printf: a decimal comma from the locale would break programs that parse this line
     const auto fixed = [](double value, int digits) {
         std::array<char, 64> buffer{};
         const auto end =

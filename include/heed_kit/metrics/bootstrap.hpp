@@ -17,18 +17,18 @@
 #include <utility>
 #include <vector>
 
-/// How much of a corpus score is chance: draw as many sentences as there are, with replacement, a thousand times, and
-/// see how the score varies. A metric provides its statistics of each sentence (`bleu_counts`, `ter_counts` …), so a
-/// resample is a sum, not another evaluation. heed's threads share the resamples; the result does not depend on the
-/// number of threads.
+/// Estimates the random variation of a corpus score: resamples the sentences with replacement, a thousand times, and
+/// measures the variation of the score. A metric provides statistics per sentence (`bleu_counts`, `ter_counts` …), so a
+/// resample is a sum instead of another evaluation. heed's threads share the resamples; the result does not depend on
+/// the number of threads.
 namespace heed::inline HEED_TARGET::metrics {
 
-/// How scores are resampled.
+/// Options of the resampling.
 struct bootstrap_options {
     std::size_t resamples = 1000;
-    double confidence = 0.95;  ///< of the interval, above 0 and below 1
-    std::uint64_t seed = 1;    ///< the same seed gives the same result everywhere
-    progress seen = {};        ///< told how many resamples are done
+    double confidence = 0.95;  ///< level of the interval, above 0 and below 1
+    std::uint64_t seed = 1;    ///< equal seeds give equal results on every machine
+    progress seen = {};        ///< called with the number of completed resamples
 };
 
 /// A confidence interval.
@@ -39,9 +39,9 @@ struct interval {
 
 /// A score and its bootstrap statistics.
 struct bootstrap_score {
-    double score = 0;  ///< of the corpus itself
-    double mean = 0;   ///< of the resamples
-    interval range;    ///< of the resamples, without the lowest and highest (1 - confidence) / 2
+    double score = 0;  ///< score of the corpus
+    double mean = 0;   ///< mean of the resamples
+    interval range;    ///< range of the resamples without the lowest and highest (1 - confidence) / 2
 };
 
 /// Two systems on the same sentences.
@@ -51,10 +51,10 @@ struct paired_score {
     bootstrap_score difference;  ///< second - first
     double p_value = 1;          ///< above 0, at most 1; small if the difference is unlikely to be chance
     double first_larger = 0;     ///< share of the resamples in which the first scores higher (Koehn's "wins")
-    double second_larger = 0;    ///< in which the second does; ties count for neither
+    double second_larger = 0;    ///< share in which the second scores higher; ties count for neither
 };
 
-/// Statistics that can be added up over sentences, and a function `score` that turns their sum into a number.
+/// Statistics that can be summed over sentences, and a function `score` that computes a number from their sum.
 template <class Statistics, class Score>
 concept summed_score = std::default_initializable<Statistics> && std::copyable<Statistics> &&
     requires(Statistics sum, const Statistics& each, const Score& score)
@@ -69,8 +69,8 @@ namespace detail {
 
 inline void check(const bootstrap_options& how, std::size_t sentences)
 {
-    if (sentences == 0) throw error("bootstrap: there is no sentence to draw; at least one is needed");
-    if (how.resamples == 0) throw error("bootstrap: 0 resamples; at least one is needed");
+    if (sentences == 0) throw error("bootstrap: no sentences; at least one is required");
+    if (how.resamples == 0) throw error("bootstrap: 0 resamples; at least one is required");
     if (!(how.confidence > 0 && how.confidence < 1))
         throw error("bootstrap: a confidence of " + std::to_string(how.confidence) +
                     "; it must be above 0 and below 1, such as 0.95");
@@ -82,7 +82,7 @@ inline bootstrap_score summarize(double score, std::vector<double> resampled, do
     result.score = score;
     for (const double each : resampled) result.mean += each / static_cast<double>(resampled.size());
     std::sort(resampled.begin(), resampled.end());
-    // 1000 resamples at 0.95: 25 are cut off at each end. The small number is for (1 - 0.9) / 2 · 1000 = 49.999….
+    // 1000 resamples at 0.95: 25 are cut off at each end. The small number compensates (1 - 0.9) / 2 · 1000 = 49.999….
     const auto cut = static_cast<std::size_t>((1 - confidence) / 2 * static_cast<double>(resampled.size()) + 1e-6);
     const std::size_t low = std::min(cut, (resampled.size() - 1) / 2);
     result.range = {resampled[low], resampled[resampled.size() - 1 - low]};
@@ -97,7 +97,7 @@ Statistics sum_of(const std::vector<Statistics>& sentences)
     return sum;
 }
 
-/// The sums of each resample, of one system or of two on the same sentences: result[b][s].
+/// The sums of each resample, of one or two systems on the same sentences: result[b][s].
 template <class Statistics, std::size_t Systems>
 std::vector<std::array<Statistics, Systems>>
 resample(const std::array<const std::vector<Statistics>*, Systems>& systems, const bootstrap_options& how)
@@ -117,8 +117,9 @@ resample(const std::array<const std::vector<Statistics>*, Systems>& systems, con
                 times[k].assign(sentences, 0u);
                 for (std::size_t i = 0; i < sentences; ++i) ++times[k][below(sentences, streams[first + k], i)];
             }
-            // In text order, each sentence as often as it was drawn. In the order of the draws each would be a cache
-            // miss, which takes several times as long; and a sentence is fetched once for some resamples together.
+            // In text order, adding each sentence as often as it was drawn. In drawing order, each access would be a
+            // cache miss and several times slower. Several resamples are processed together, so that each sentence is
+            // fetched once.
             for (std::size_t s = 0; s < Systems; ++s) {
                 const std::vector<Statistics>& system = *systems[s];
                 std::array<Statistics, together> sums{};
@@ -137,9 +138,9 @@ resample(const std::array<const std::vector<Statistics>*, Systems>& systems, con
 
 /// A corpus score with its confidence interval.                                              Koehn 2004, section 3
 ///
-/// `score` turns summed statistics into a number: `bootstrap(statistics, [](const bleu_counts& c) { return
-/// bleu(c).score; })`. It is called on the calling thread alone, `+=` by several threads. Time: resamples · sentences
-/// additions. Throws heed::error if there is no sentence, and for options out of range.
+/// `score` computes a number from summed statistics: `bootstrap(statistics, [](const bleu_counts& c) { return
+/// bleu(c).score; })`. It is called only on the calling thread, `+=` by several threads. Time: resamples · sentences
+/// additions. Throws heed::error without sentences, and for options out of range.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> bootstrap_score bootstrap(const std::vector<Statistics>& sentences,
                                                                        const Score& score,
@@ -153,15 +154,14 @@ template <class Statistics, class Score>
                                  how.confidence);
     }
 
-/// Whether two systems differ by more than chance: both are scored on the same resamples.
+/// Tests whether two systems differ by more than chance: both are scored on the same resamples.
 ///
 ///     p = (1 + #{b : |d_b - mean(d)| ≥ |d|}) / (1 + resamples)     d the difference, d_b that of resample b
 ///
 /// Koehn 2004, section 4, for the resamples; Riezler & Maxwell 2005 for the p-value, which shifts the resamples to a
 /// difference of 0. It is two-sided: about twice the p-value of Moses' and sacrebleu's one-sided test, and 1 for a
-/// system against itself. A handful of sentences has few distinct resamples, none of which may be as far from the mean
-/// as the systems are from each other: p is then small for no reason. Throws heed::error as bootstrap() does, and if
-/// the numbers of sentences differ.
+/// system against itself. With very few sentences there are few distinct resamples, and p may be meaninglessly small.
+/// Throws heed::error as bootstrap() does, and if the numbers of sentences differ.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> paired_score paired_bootstrap(const std::vector<Statistics>& first,
                                                                            const std::vector<Statistics>& second,
@@ -170,7 +170,7 @@ template <class Statistics, class Score>
     {
         if (first.size() != second.size())
             throw error("paired_bootstrap: " + counted(first.size(), "sentence") + " of the first system but " +
-                        std::to_string(second.size()) + " of the second; both must have translated the same ones");
+                        std::to_string(second.size()) + " of the second; both must have translated the same sentences");
         detail::check(how, first.size());
         const double of_first = static_cast<double>(score(detail::sum_of(first)));
         const double of_second = static_cast<double>(score(detail::sum_of(second)));

@@ -19,13 +19,13 @@ struct length_bucket {
     static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
     std::size_t shortest = 0;         ///< words
-    std::size_t longest = unbounded;  ///< words, included
+    std::size_t longest = unbounded;  ///< words, inclusive
     std::size_t sentences = 0;
     bleu_counts counts;
 
-    /// BLEU of these sentences.
+    /// BLEU of the sentences in this bucket.
     bleu_score bleu(smoothing smooth = smoothing::none) const { return metrics::bleu(counts, smooth); }
-    /// "11-20", "51+" or "7": the lengths.
+    /// The range of lengths: "11-20", "51+" or "7".
     std::string text() const
     {
         if (longest == unbounded) return std::to_string(shortest) + "+";
@@ -34,11 +34,11 @@ struct length_bucket {
     }
 };
 
-/// BLEU by sentence length: `bounds` are the longest lengths of all buckets but the last, which is unbounded. {10, 20}
-/// makes 0-10, 11-20 and 21+ (Bahdanau et al. 2015, figure 2; Luong et al. 2015, figure 6).
+/// BLEU by sentence length: `bounds` are the maximum lengths of all buckets except the last, which is unbounded. {10,
+/// 20} makes 0-10, 11-20 and 21+ (Bahdanau et al. 2015, figure 2; Luong et al. 2015, figure 6).
 ///
-/// `statistics` are bleu_statistics(), `lengths` those of the source sentences (or of the references: say which). Empty
-/// buckets are included, so that systems can be compared side by side. Throws heed::error if the numbers of sentences
+/// `statistics` are bleu_statistics(), `lengths` the lengths of the source sentences or of the references. Empty
+/// buckets are included, so that systems can be compared in one table. Throws heed::error if the numbers of sentences
 /// differ, or if the bounds do not ascend.
 inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> statistics,
                                                  std::span<const std::size_t> lengths,
@@ -46,7 +46,7 @@ inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> st
 {
     if (statistics.size() != lengths.size())
         throw error("bleu_by_length: " + counted(statistics.size(), "hypothesis", "hypotheses") + " but " +
-                    counted(lengths.size(), "length") + "; each sentence needs one of both");
+                    counted(lengths.size(), "length") + "; expected one of each per sentence");
     std::vector<length_bucket> buckets(1);
     for (const std::size_t bound : bounds) {
         if (bound < buckets.back().shortest || bound == length_bucket::unbounded)

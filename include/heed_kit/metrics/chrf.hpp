@@ -23,9 +23,9 @@ namespace heed::inline HEED_TARGET::metrics {
 
 /// The variant of chrF. The default is chrF2; with `words` = 2 it is chrF2++ (Popović 2017).
 struct chrf_options {
-    std::size_t characters = 6;  ///< longest character n-gram, at most 6
-    std::size_t words = 0;       ///< longest word n-gram, at most 2
-    double beta = 2;             ///< recall counts β times as much as precision
+    std::size_t characters = 6;  ///< maximum length of character n-grams, at most 6
+    std::size_t words = 0;       ///< maximum length of word n-grams, at most 2
+    double beta = 2;             ///< weight of recall relative to precision
     bool whitespace = false;     ///< let n-grams span word boundaries; the space is a character
     /// Average the F-scores of all orders, counting an order without n-grams as 0, as chrF++.py does. Otherwise average
     /// precision and recall over the orders that both texts have, as sacrebleu does.
@@ -56,8 +56,7 @@ inline void check(const chrf_options& how)
 {
     if (how.characters > 6 || how.words > 2 || how.characters + how.words == 0)
         throw error("chrf: n-grams of up to " + std::to_string(how.characters) + " characters and " +
-                    std::to_string(how.words) +
-                    " words; at most 6 and 2 are possible, and at least one of them is needed");
+                    std::to_string(how.words) + " words; the maxima are 6 and 2, and one must be at least 1");
     if (!(how.beta > 0)) throw error("chrf: beta is " + std::to_string(how.beta) + "; it must be above 0");
 }
 
@@ -78,7 +77,7 @@ inline std::vector<std::uint32_t> characters(std::string_view text, bool whitesp
     return codes;
 }
 
-/// Words, with one punctuation mark split off the end or else the beginning of each: "(so)" is "(so" and ")".
+/// Words, with one punctuation mark split off the end, or else off the beginning: "(so)" becomes "(so" and ")".
 inline text::sentence words_and_signs(std::string_view line)
 {
     const auto is_sign = [](char byte) {
@@ -111,7 +110,7 @@ void count_matches(std::span<const std::uint32_t> hypothesis, std::span<const st
         ++left[key];
     });
     for_each_gram<N>(hypothesis, longest, [&](std::size_t n, const gram<N>& key) {
-        // As in sacrebleu, an order for which the reference is too short does not count against the hypothesis.
+        // As in sacrebleu, orders for which the reference is too short are ignored.
         if (n >= reference.size()) return;
         ++counts.hypothesis[first + n];
         const auto found = left.find(key);
@@ -123,7 +122,7 @@ void count_matches(std::span<const std::uint32_t> hypothesis, std::span<const st
 
 }  // namespace detail
 
-/// The n-grams that two lines of untokenised text share. Time linear in their length. Throws heed::error for invalid
+/// The n-grams shared by two lines of untokenized text. Time linear in their length. Throws heed::error for invalid
 /// UTF-8 and for options out of range.
 inline chrf_counts chrf_matches(std::string_view hypothesis, std::string_view reference, const chrf_options& how = {})
 {
@@ -143,7 +142,7 @@ inline chrf_counts chrf_matches(std::string_view hypothesis, std::string_view re
 ///     chrF = 100 · (1 + β²) · P · R / (β² · P + R)                  Popović 2015
 ///
 /// P and R are the n-gram precision and recall, averaged over the orders that both texts have; 0 … 100. Equal to
-/// sacrebleu's with its defaults. Throws heed::error for options out of range.
+/// sacrebleu with its defaults. Throws heed::error for options out of range.
 inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
 {
     detail::check(how);
@@ -169,9 +168,9 @@ inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
     return 100 * f(precisions / static_cast<double>(orders), recalls / static_cast<double>(orders));
 }
 
-/// The same with several references: the n-grams of the one with the highest chrF (of equals, the first), as in
-/// sacrebleu. References of no word do not count if another has one (metrics/references.hpp). Throws heed::error if
-/// there is none.
+/// As above with several references: uses the reference with the highest chrF (the first of equals), as in sacrebleu.
+/// References without words are ignored if another has words (metrics/references.hpp). Throws heed::error if there is
+/// no reference.
 inline chrf_counts chrf_matches(std::string_view hypothesis, std::span<const std::string> references,
                                 const chrf_options& how = {})
 {
@@ -186,8 +185,8 @@ inline chrf_counts chrf_matches(std::string_view hypothesis, std::span<const std
     return best;
 }
 
-/// The counts of each line, as the bootstrap needs them; computed by heed's threads. Throws heed::error if the numbers
-/// of lines differ, and as chrf_matches() does.
+/// The counts of each line, for the bootstrap; computed by heed's threads. Throws heed::error if the numbers of lines
+/// differ, and as chrf_matches() does.
 inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
                                                 std::span<const std::string> references, const chrf_options& how = {},
                                                 const progress& seen = {})
@@ -198,7 +197,7 @@ inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hyp
     });
 }
 
-/// The same with several references: one list of lines per set. Throws heed::error if there is none, too.
+/// As above with several references: one list of lines per set. Also throws heed::error if there is no set.
 inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
                                                 std::span<const std::vector<std::string>> references,
                                                 const chrf_options& how = {}, const progress& seen = {})

@@ -13,14 +13,14 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// Shared by the n-gram metrics: texts as numbers, and all their n-grams.
+/// Shared by the n-gram metrics: texts as numbers, and their n-grams.
 namespace heed::inline HEED_TARGET::metrics::detail {
 
 using text::for_each_gram;
 using text::gram;
 using text::gram_hash;
 
-/// Gives equal words equal numbers, from 1. It refers to the words, which must outlive it (or a clear()).
+/// Assigns equal words equal numbers, from 1. Refers to the words, which must outlive it or the next clear().
 class word_numbers {
 public:
     std::vector<std::uint32_t> operator()(std::span<const std::string> words)

@@ -10,17 +10,16 @@
 
 namespace heed::inline HEED_TARGET::metrics {
 
-/// Collects a model's probability of each word of a text.
+/// Computes the perplexity of a text from a model's probability of each word.
 ///     perplexity = exp(-1/N Σ_i log p_i)
 ///
-/// At least 1 (every word was certain); infinite if a word had probability 0. The model is as uncertain as a fair die
-/// with that many faces.
+/// At least 1 (every word was certain); infinite if a word had probability 0.
 class perplexity_counter {
 public:
-    /// Adds a word by the natural logarithm of its probability. Throws heed::error if that is above 0 or NaN.
+    /// Adds a word, given the natural logarithm of its probability. Throws heed::error if it is above 0 or NaN.
     void add(double log_probability)
     {
-        // Sums of float probabilities can round to slightly more than 1.
+        // Sums of float probabilities can round to slightly above 1.
         if (!(log_probability <= 1e-3))
             throw error("perplexity: word " + std::to_string(words_ + 1) + " has the log-probability " +
                         std::to_string(log_probability) + "; it must be 0 or less (natural logarithm)");
@@ -28,14 +27,14 @@ public:
         ++words_;
     }
 
-    std::size_t words() const { return words_; }                                           // seen so far
+    std::size_t words() const { return words_; }                                           // number of words so far
     double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }  // throws without words
     double perplexity() const { return std::exp(nats_per_word()); }
 
 private:
     std::size_t checked_words() const
     {
-        if (words_ == 0) throw error("perplexity: of no word at all; at least one is needed");
+        if (words_ == 0) throw error("perplexity: no words; at least one is required");
         return words_;
     }
 
@@ -43,11 +42,11 @@ private:
     std::size_t words_ = 0;
 };
 
-/// The statistics of perplexity, of one sentence or summed over a corpus: for a bootstrap, and when only the
-/// probabilities of sentences are known. Models that split words into different pieces can only be compared per word.
+/// The statistics of perplexity, of one sentence or summed over a corpus, for the bootstrap or for sentence
+/// probabilities. Models with different subwords can be compared only per word.
 struct perplexity_counts {
     double log_probability = 0;  ///< natural logarithm
-    std::size_t words = 0;       ///< includes the sentence's end if its probability is included
+    std::size_t words = 0;       ///< includes the end of the sentence if its probability is included
 
     perplexity_counts& operator+=(const perplexity_counts& other)
     {
@@ -57,10 +56,10 @@ struct perplexity_counts {
     }
 };
 
-/// Throws heed::error if there is no word, and for a log-probability above 0.
+/// Throws heed::error without words, and for a log-probability above 0.
 inline double perplexity(const perplexity_counts& counts)
 {
-    if (counts.words == 0) throw error("perplexity: of no word at all; at least one is needed");
+    if (counts.words == 0) throw error("perplexity: no words; at least one is required");
     if (!(counts.log_probability <= 1e-3 * static_cast<double>(counts.words)))
         throw error("perplexity: " + std::to_string(counts.words) + " words have the log-probability " +
                     std::to_string(counts.log_probability) + "; it must be 0 or less (natural logarithm)");

@@ -10,13 +10,14 @@
 
 namespace heed::inline HEED_TARGET::metrics {
 
-/// Called on the calling thread while a metric works on many sentences or resamples: `done` of `all` are finished. The
+/// Called on the calling thread while a metric processes many sentences or resamples: `done` of `all` are complete. The
 /// last call has done == all.
 using progress = std::function<void(std::size_t done, std::size_t all)>;
 
 namespace detail {
 
-/// Runs work(begin, end) over [0, count) on heed's threads, `size` at a time per thread; `seen` is called in between.
+/// Runs work(begin, end) over [0, count) on heed's threads, `size` items at a time per thread; `seen` is called in
+/// between.
 template <class Work>
 void in_pieces(std::size_t count, std::size_t size, const progress& seen, const Work& work)
 {
@@ -29,7 +30,8 @@ void in_pieces(std::size_t count, std::size_t size, const progress& seen, const 
     }
 }
 
-/// The statistics of each sentence: `judge(i)` returns those of sentence i. Each thread has a copy of `judge`.
+/// The statistics of each sentence: `judge(i)` returns the statistics of sentence i. Each thread uses a copy of
+/// `judge`.
 template <class Statistics, class Judge>
 std::vector<Statistics> of_each_sentence(std::size_t sentences, const progress& seen, const Judge& judge)
 {

@@ -14,13 +14,13 @@
 #include <vector>
 
 /// Several references of a sentence, for all metrics. Texts such as E2E and WebNLG have more references for some
-/// sentences than for others; in their files, an empty line stands where a sentence has no further reference. So:
+/// sentences than for others; in their files, an empty line marks a missing reference. Therefore:
 ///
-///   - a reference without a word is absent if another reference of the same sentence has a word;
+///   - a reference without words is ignored if another reference of the same sentence has words;
 ///   - if all references of a sentence are empty, its reference is the empty sentence, as with a single file.
 namespace heed::inline HEED_TARGET::metrics::detail {
 
-/// Whether a reference has no word: an empty line, or one of white space alone.
+/// Whether a reference has no words: an empty line, or only white space.
 inline bool is_empty_reference(const text::sentence& reference) { return reference.empty(); }
 inline bool is_empty_reference(std::string_view line) { return !has_word(line); }
 
@@ -30,7 +30,7 @@ template <class Text, class See>
 void for_each_reference(std::string_view where, std::span<const Text> references, const See& see)
 {
     if (references.empty())
-        throw error(std::string(where) + ": a hypothesis without a reference; it needs at least one");
+        throw error(std::string(where) + ": a hypothesis has no reference; at least one is required");
     bool any = false;
     for (const Text& each : references) {
         if (is_empty_reference(each)) continue;
@@ -40,12 +40,11 @@ void for_each_reference(std::string_view where, std::span<const Text> references
     if (!any) see(references.front());
 }
 
-/// Throws unless there is a set of references, and each has as many lines as there are hypotheses.
+/// Throws unless there is a set of references, and each set has the same number of lines as the hypotheses.
 template <class Text>
 void require_as_many(std::string_view where, std::size_t hypotheses, std::span<const std::vector<Text>> references)
 {
-    if (references.empty())
-        throw error(std::string(where) + ": hypotheses without a reference; each sentence needs at least one");
+    if (references.empty()) throw error(std::string(where) + ": no references; each sentence requires at least one");
     for (const auto& each : references) require_as_many(where, hypotheses, each.size());
 }
 

@@ -14,43 +14,45 @@
 #include <string>
 #include <vector>
 
-/// Phrases that a sentence repeats, as an attention that forgets where it has looked makes it do (Sankaran et al. 2016,
-/// sections 1 and 6.4.1).
+/// Detects phrases that a sentence repeats, a typical failure of attention that does not track its past (Sankaran et
+/// al. 2016, sections 1 and 6.4.1).
 namespace heed::inline HEED_TARGET::metrics {
 
-/// The length from which a repeated phrase counts as a repetition.
+/// The minimum length of a repetition.
 struct repetition_options {
-    std::size_t shortest = 2;           ///< in words, with others in between: "the … the" is not a fault
-    std::size_t shortest_adjacent = 1;  ///< in words, without: "the the" is a fault
+    std::size_t shortest = 2;           ///< in words, if other words are in between: "the … the" is not an error
+    std::size_t shortest_adjacent = 1;  ///< in words, if adjacent: "the the" is an error
 };
 
-/// One repetition: the words begin … begin + length - 1 have occurred before.
+/// A repetition: the words begin … begin + length - 1 have occurred before.
 struct repetition {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::size_t earlier = 0;  ///< where they have occurred
-    bool adjacent = false;    ///< directly before
+    std::size_t earlier = 0;  ///< position of the earlier occurrence
+    bool adjacent = false;    ///< immediately before
 };
 
 /// The repetitions of a sentence, from left to right.
 ///
 /// At each word, the longest phrase that has occurred before without overlapping is a repetition, and the search
-/// continues after it. A phrase that itself repeats a shorter one counts as that many repetitions of it:
-/// "a b a b a b a b" has three repetitions of two words. The paper does not say how it counts; this is our definition.
+/// continues after it. A phrase that consists of repetitions of a shorter phrase counts as repetitions of the shorter
+/// one:
+/// "a b a b a b a b" has three repetitions of two words. The paper does not define the count; this definition is ours.
 /// Time linear in the words (times the options' lengths).
 inline std::vector<repetition> find_repetitions(std::span<const std::string> words, const repetition_options& how = {})
 {
     if (how.shortest == 0 || how.shortest_adjacent == 0)
-        throw error("repetitions: a phrase of 0 words; the shortest must have at least 1");
+        throw error("repetitions: a phrase of 0 words; must have at least 1");
     detail::word_numbers numbers;
     const std::vector<std::uint32_t> text = numbers(words);
     const detail::suffix_automaton parts(text);
-    const auto said_before = [&](std::size_t begin, std::size_t length) {  // directly before
+    const auto said_before = [&](std::size_t begin, std::size_t length) {  // immediately before
         return length <= begin && std::equal(text.begin() + static_cast<std::ptrdiff_t>(begin),
                                              text.begin() + static_cast<std::ptrdiff_t>(begin + length),
                                              text.begin() + static_cast<std::ptrdiff_t>(begin - length));
     };
-    // The length of the shortest phrase that a phrase repeats: its smallest period, if that divides its length.
+    // The length of the shortest phrase that makes up a phrase by repetition: its smallest period, if it divides the
+    // length.
     const auto root = [&](std::size_t begin, std::size_t length) {
         std::vector<std::size_t> border(length, 0);
         for (std::size_t i = 1, matched = 0; i < length; ++i) {
@@ -80,7 +82,7 @@ inline std::vector<repetition> find_repetitions(std::span<const std::string> wor
         const std::size_t piece = root(begin, found);
         for (std::size_t done = 0; done < found; done += piece) {
             const bool adjacent = done > 0 || said_before(begin, piece);
-            if (!adjacent && piece < how.shortest) continue;  // "the the … the the": the third is not a fault by itself
+            if (!adjacent && piece < how.shortest) continue;  // "the the … the the": the third is not an error
             result.push_back({begin + done, piece, adjacent ? begin + done - piece : earlier_end - length, adjacent});
         }
         begin += found;
@@ -88,23 +90,23 @@ inline std::vector<repetition> find_repetitions(std::span<const std::string> wor
     return result;
 }
 
-/// Repetitions over a corpus.
+/// Counts of repetitions in a corpus.
 struct repetition_statistics {
     std::size_t sentences = 0;
-    std::size_t words = 0;           ///< of all sentences
+    std::size_t words = 0;           ///< words of all sentences
     std::size_t affected = 0;        ///< sentences with a repetition
-    std::size_t repetitions = 0;     ///< all of them
-    std::size_t adjacent = 0;        ///< of these, directly after what they repeat
-    std::size_t repeated_words = 0;  ///< the words in them
-    std::size_t most = 0;            ///< occurrences of the phrase that one sentence repeats most; 0 if there is none
+    std::size_t repetitions = 0;     ///< all repetitions
+    std::size_t adjacent = 0;        ///< repetitions immediately after the repeated phrase
+    std::size_t repeated_words = 0;  ///< repeated words
+    std::size_t most = 0;            ///< maximum number of occurrences of a phrase in a sentence; 0 without repetitions
 
-    /// The mean number of words of a repetition; 0 if there is none.
+    /// The mean number of words of a repetition; 0 without repetitions.
     double mean_length() const
     {
         return repetitions == 0 ? 0 : static_cast<double>(repeated_words) / static_cast<double>(repetitions);
     }
 
-    /// Counts one sentence more.
+    /// Adds the counts of a sentence.
     void add(std::span<const std::string> sentence, const repetition_options& how = {})
     {
         const std::vector<repetition> found = find_repetitions(sentence, how);

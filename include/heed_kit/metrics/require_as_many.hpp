@@ -9,13 +9,13 @@
 
 namespace heed::inline HEED_TARGET::metrics::detail {
 
-/// Throws unless both texts have as many lines: line n of one belongs to line n of the other. `where` begins the
-/// message.
+/// Throws unless both texts have the same number of lines: line n of one corresponds to line n of the other. `where`
+/// begins the message.
 inline void require_as_many(std::string_view where, std::size_t hypotheses, std::size_t references)
 {
     if (hypotheses == references) return;
     throw error(std::string(where) + ": " + counted(hypotheses, "hypothesis", "hypotheses") + " but " +
-                counted(references, "reference") + "; each sentence needs one of both");
+                counted(references, "reference") + "; expected one of each per sentence");
 }
 
 }  // namespace heed::inline HEED_TARGET::metrics::detail

@@ -19,11 +19,11 @@
 #include <string>
 #include <vector>
 
-/// RIBES: does the translation have the word order of the reference? Designed for pairs such as Japanese and English,
-/// where BLEU hardly notices that cause and effect have changed places.
+/// RIBES measures the agreement of word order with a reference. Designed for language pairs such as Japanese and
+/// English, where BLEU hardly reflects a swap of cause and effect.
 namespace heed::inline HEED_TARGET::metrics {
 
-/// The exponents of RIBES; the defaults are those of its authors.
+/// The exponents of RIBES; the defaults are those of the authors.
 struct ribes_options {
     double alpha = 0.25;  ///< exponent of the precision
     double beta = 0.10;   ///< exponent of the brevity penalty
@@ -32,12 +32,12 @@ struct ribes_options {
 /// RIBES of one sentence and its components; all 0 … 1.
 struct ribes_score {
     double score = 0;
-    double order = 0;  ///< Kendall's τ, normalized: the share of word pairs that are in the reference's order
+    double order = 0;  ///< Kendall's τ, normalized: the share of word pairs in the same order as in the reference
     double precision = 0;
     double brevity_penalty = 0;
 };
 
-/// RIBES summed over sentences: the corpus score is their mean.
+/// The sum of RIBES over sentences; the corpus score is their mean.
 struct ribes_sum {
     double total = 0;
     std::size_t sentences = 0;
@@ -53,16 +53,17 @@ struct ribes_sum {
 
 namespace detail {
 
-/// For each word of the hypothesis: the length of the shortest part of the text that begins (or ends) there and occurs
-/// exactly once in the hypothesis and in the reference, and the word of the reference at which it begins (ends).
+/// For each word of the hypothesis: the length of the shortest part of the text that begins (or ends) at it and occurs
+/// exactly once in the hypothesis and in the reference, and the word of the reference where that part begins (ends).
 struct unique_part {
     std::size_t length = std::numeric_limits<std::size_t>::max();
     std::size_t place = 0;
 };
 
-/// Parts that begin at a word. A part is unique in its own text if it is longer than what it shares with any other
-/// position. It occurs once in the other text if it is shared with one position there and longer than what is shared
-/// with a second. Positions that share much are neighbors in suffix order, so one pass from each side finds them.
+/// Parts that begin at a word. A part is unique in its text if it is longer than the common prefix with every other
+/// position. It occurs once in the other text if it matches one position there and is longer than the common prefix
+/// with any second position. Positions with long common prefixes are neighbors in suffix order, so one pass in each
+/// direction finds them.
 inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypothesis,
                                              std::span<const std::uint32_t> reference)
 {
@@ -70,8 +71,8 @@ inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypo
         std::size_t length = 0, place = 0;
     };
     struct neighbors {
-        std::size_t own = 0;   // shared with another position of the hypothesis
-        shared first, second;  // with positions of the reference, the longest two
+        std::size_t own = 0;   // common prefix with another position of the hypothesis
+        shared first, second;  // longest two common prefixes with positions of the reference
 
         void see(const shared& other)
         {
@@ -85,7 +86,7 @@ inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypo
     };
 
     std::vector<std::uint32_t> text(hypothesis.begin(), hypothesis.end());
-    text.push_back(0);  // no word's number
+    text.push_back(0);  // not the number of a word
     text.insert(text.end(), reference.begin(), reference.end());
     const suffix_order suffixes = order_suffixes(text);
     std::vector<neighbors> found(hypothesis.size());
@@ -133,7 +134,7 @@ inline std::size_t ascending_pairs(std::vector<std::size_t> places)
             const std::size_t end = std::min(begin + 2 * width, places.size());
             std::size_t left = begin, right = middle;
             for (std::size_t out = begin; out < end; ++out) {
-                // Equal ones do not ascend: the right one goes first.
+                // Equal values are not ascending: the right one is merged first.
                 if (left < middle && (right == end || places[left] < places[right])) {
                     count += end - right;
                     merged[out] = places[left++];
@@ -149,10 +150,10 @@ inline std::size_t ascending_pairs(std::vector<std::size_t> places)
 
 }  // namespace detail
 
-/// The word of the reference that each word of the hypothesis corresponds to: its position from 0, or none if it is
-/// ambiguous. A word that occurs once in both corresponds to itself; any other is identified by its context, the
-/// shortest run of words that ends or begins with it (of equally short ones, the one that ends with it) and occurs once
-/// in both. Isozaki et al. 2010, section 3; the contexts are those of the authors' RIBES 1.02 and later.
+/// The reference position of each word of the hypothesis, from 0, or none if it is ambiguous. A word that occurs once
+/// in both corresponds to itself; other words are identified by their context, the shortest sequence of words that ends
+/// or begins with the word and occurs once in both (of equally short sequences, the one that ends with it). Isozaki et
+/// al. 2010, section 3; the contexts are those of the authors' RIBES 1.02 and later.
 inline std::vector<std::optional<std::size_t>> rank_alignment(std::span<const std::string> hypothesis,
                                                               std::span<const std::string> reference)
 {
@@ -179,13 +180,13 @@ inline std::vector<std::optional<std::size_t>> rank_alignment(std::span<const st
 ///     RIBES = NKT · P^α · BP^β             Isozaki et al. 2010; Hirao et al. 2014
 ///     NKT = (τ + 1) / 2 = ascending pairs / pairs,  P = aligned words / words,  BP = min(1, exp(1 - r / h))
 ///
-/// Computed over the words that rank_alignment() finds in the reference. Fewer than two of them have no order: the
-/// score is 0, unless the reference is that one word (then NKT is 1). 0 for an empty hypothesis. Throws heed::error for
-/// an empty reference. Time n log² n.
+/// Computed over the words that rank_alignment() finds in the reference. With fewer than two aligned words, the score
+/// is 0, unless the reference is that one word (then NKT is 1). 0 for an empty hypothesis. Throws heed::error for an
+/// empty reference. Time n log² n.
 inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<const std::string> reference,
                          const ribes_options& how = {})
 {
-    if (reference.empty()) throw error("ribes: a reference without a word; each needs at least one");
+    if (reference.empty()) throw error("ribes: a reference has no words; at least one is required");
     ribes_score result;
     if (hypothesis.empty()) return result;
     const double words = static_cast<double>(hypothesis.size());
@@ -203,8 +204,8 @@ inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<cons
     return result;
 }
 
-/// The same with several references: the best of their scores. Empty references do not count if another has a word
-/// (metrics/references.hpp). Throws heed::error if there is none, or if all are empty.
+/// As above with several references: the maximum of their scores. Empty references are ignored if another has words
+/// (metrics/references.hpp). Throws heed::error if there is no reference, or if all are empty.
 inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<const text::sentence> references,
                          const ribes_options& how = {})
 {
@@ -216,8 +217,8 @@ inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<cons
     return *best;
 }
 
-/// RIBES of each sentence, as the bootstrap needs it; computed by heed's threads. Sentences with an empty reference do
-/// not count. Throws heed::error if the numbers of sentences differ.
+/// RIBES of each sentence, for the bootstrap; computed by heed's threads. Sentences with an empty reference are
+/// ignored. Throws heed::error if the numbers of sentences differ.
 inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
                                                std::span<const text::sentence> references,
                                                const ribes_options& how = {}, const progress& seen = {})
@@ -230,8 +231,8 @@ inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> h
     });
 }
 
-/// The same with several references: one list of sentences per set. A sentence counts if one of its references has a
-/// word. Throws heed::error if there is no set, too.
+/// As above with several references: one list of sentences per set. A sentence counts if any of its references has
+/// words. Also throws heed::error if there is no set.
 inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
                                                std::span<const std::vector<text::sentence>> references,
                                                const ribes_options& how = {}, const progress& seen = {})
@@ -246,7 +247,7 @@ inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> h
     });
 }
 
-/// The mean of the sentences' RIBES, 0 … 1. Throws heed::error if the numbers of sentences differ.
+/// The mean RIBES of the sentences, 0 … 1. Throws heed::error if the numbers of sentences differ.
 inline double ribes(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references,
                     const ribes_options& how = {})
 {

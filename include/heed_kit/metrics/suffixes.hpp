@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-/// Finds the parts of a text that occur elsewhere in it, in nearly linear time. A model that has gone astray may repeat
-/// a word a thousand times, and a metric that compares each pair of positions word by word would hang.
+/// Finds the parts of a text that occur elsewhere in it, in nearly linear time. A failed model may repeat a word a
+/// thousand times, and a metric that compares each pair of positions word by word would take very long.
 namespace heed::inline HEED_TARGET::metrics::detail {
 
-/// The suffixes of a text in lexicographic order, and how much neighbors have in common.
+/// The suffixes of a text in lexicographic order, and the lengths of the common prefixes of neighbors.
 struct suffix_order {
     std::vector<std::size_t> start;   ///< by rank
-    std::vector<std::size_t> common;  ///< words that ranks r and r - 1 have in common; 0 for the first
+    std::vector<std::size_t> common;  ///< number of words that ranks r and r - 1 have in common; 0 for the first
 };
 
 /// In time n log² n by doubling (Manber & Myers 1990), with the neighbors of Kasai et al. 2001.
@@ -56,7 +56,7 @@ inline suffix_order order_suffixes(std::span<const std::uint32_t> text)
     return result;
 }
 
-/// All parts of a text, as the smallest automaton that accepts them (Blumer et al. 1985): a state stands for the parts
+/// All parts of a text, as the smallest automaton that accepts them (Blumer et al. 1985): a state represents the parts
 /// that end at the same positions.
 class suffix_automaton {
 public:
@@ -68,7 +68,7 @@ public:
         for (std::size_t i = 0; i < text.size(); ++i) append(text[i], i + 1);
     }
 
-    /// The state after one more word; `none` if the text has no such part. The empty part is state 0.
+    /// The state after one more word; `none` if the text does not contain this part. The empty part is state 0.
     std::size_t step(std::size_t from, std::uint32_t word) const
     {
         const auto& edges = states_[from].edges;
@@ -76,14 +76,14 @@ public:
         return found != edges.end() && found->first == word ? found->second : none;
     }
 
-    /// The end of the first occurrence of a state's parts: the number of words up to there.
+    /// The end of the first occurrence of the parts of a state, in words from the beginning.
     std::size_t first_end(std::size_t at) const { return states_[at].first_end; }
 
 private:
     struct state {
         std::vector<std::pair<std::uint32_t, std::size_t>> edges;  // by word
-        std::size_t length = 0;                                    // of the longest part
-        std::size_t link = none;  // to the longest suffix of it that also ends elsewhere
+        std::size_t length = 0;                                    // length of the longest part
+        std::size_t link = none;  // link to its longest suffix that also ends elsewhere
         std::size_t first_end = 0;
     };
 
@@ -110,7 +110,7 @@ private:
             states_[added].link = old;
             return;
         }
-        // The shorter parts of this state now end here as well; the longer ones do not.
+        // The shorter parts of this state now also end here; the longer parts do not.
         const std::size_t shorter = states_.size();
         state copy = states_[old];
         copy.length = states_[from].length + 1;

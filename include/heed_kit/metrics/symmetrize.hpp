@@ -18,23 +18,23 @@
 #include <utility>
 #include <vector>
 
-/// Two aligners align a sentence pair in opposite directions, and each allows a word on its side only one partner.
-/// Links they agree on are nearly always right; these methods differ in which others they add.
+/// Two aligners align a sentence pair in opposite directions, and each links a word on one side to at most one word.
+/// Links in both alignments are nearly always right; the methods differ in the other links they add.
 namespace heed::inline HEED_TARGET::metrics {
 
-/// How to merge two alignments. The strict methods are a widespread other reading of the same names (NLTK's, and that
-/// of the baselines in github.com/lilt/alignment-scripts): fewer links, more of them right.
+/// Methods for merging two alignments. The strict methods are another common interpretation of the same names (NLTK's,
+/// and that of the baselines in github.com/lilt/alignment-scripts): fewer links with higher precision.
 enum class symmetrization {
-    intersection,            ///< links of both: few and right
-    all,                     ///< links of either (union): many, and many wrong
-    grow_diag,               ///< from the intersection to neighboring links that give a word its first partner
-    grow_diag_final,         ///< then any link of either that gives a word its first partner
-    grow_diag_final_and,     ///< then only those that give both of their words their first partner
-    grow_diag_strict,        ///< grow_diag, but only to links that give both of their words their first partner
+    intersection,            ///< links in both: high precision
+    all,                     ///< links in either (union): high recall, low precision
+    grow_diag,               ///< from the intersection, add neighboring links if either word is unlinked
+    grow_diag_final,         ///< then any link of either alignment if either word is unlinked
+    grow_diag_final_and,     ///< then only links of which both words are unlinked
+    grow_diag_strict,        ///< grow_diag, but only links of which both words are unlinked
     grow_diag_final_strict,  ///< then all other such links
 };
 
-/// The methods and their usual names.
+/// The methods and their names.
 inline constexpr std::array<std::pair<std::string_view, symmetrization>, 7> symmetrizations{{
     {"intersection", symmetrization::intersection},
     {"union", symmetrization::all},
@@ -45,7 +45,7 @@ inline constexpr std::array<std::pair<std::string_view, symmetrization>, 7> symm
     {"grow-diag-final-strict", symmetrization::grow_diag_final_strict},
 }};
 
-/// The method of this name. Throws heed::error, which lists the names.
+/// The method with this name. Throws heed::error listing the names.
 inline symmetrization symmetrization_named(std::string_view name)
 {
     std::string names;
@@ -53,7 +53,7 @@ inline symmetrization symmetrization_named(std::string_view name)
         if (known == name) return method;
         names += (names.empty() ? "" : ", ") + std::string(known);
     }
-    throw error("symmetrization \"" + std::string(name) + "\" is not known; there are " + names);
+    throw error("symmetrization \"" + std::string(name) + "\" is not known; choose from " + names);
 }
 
 /// Links in the opposite direction: (i, j) -> (j, i).
@@ -65,10 +65,10 @@ inline links flipped(links list)
 
 /// Merges two alignments, both in source-target direction (see flipped()); the result is sorted, without duplicates.
 ///
-/// Growing follows Koehn, Och & Marcu 2003 in the order of Moses' pseudo-code: go through the links in order, source
-/// first, and from each to its eight neighbors (adjacent ones first, diagonals last); add those in the union that give
-/// a word its first partner; repeat while links are added. A rejected link stays rejected, since words only ever gain
-/// partners, so each link is considered once: time n log n, whatever the positions.
+/// Growing follows Koehn, Och & Marcu 2003 in the order of Moses' pseudo-code: go through the links in source order,
+/// and through the eight neighbors of each (adjacent ones first, diagonals last); add neighbors in the union if either
+/// word is unlinked; repeat while links are added. A rejected link stays rejected, since words are never unlinked, so
+/// each link is considered once: time n log n for any positions.
 inline links symmetrize(links forward, links reverse, symmetrization method)
 {
     const auto make_set = [](links& list) {
@@ -89,7 +89,7 @@ inline links symmetrize(links forward, links reverse, symmetrization method)
     const bool final_first_of_both = method == grow_diag_final_and || method == grow_diag_final_strict;
 
     std::set<std::pair<int, int>> result(both.begin(), both.end());
-    std::unordered_set<int> sources, targets;  // words with a partner
+    std::unordered_set<int> sources, targets;  // linked words
     for (const auto& [i, j] : both) {
         sources.insert(i);
         targets.insert(j);
@@ -111,7 +111,7 @@ inline links symmetrize(links forward, links reverse, symmetrization method)
             const auto at = *round.begin();
             round.erase(round.begin());
             for (const auto& [down, right] : neighbors) {
-                // Positions may be as large as the largest int: adding one must not overflow.
+                // Positions may be the largest int: adding one must not overflow.
                 const std::int64_t i = std::int64_t{at.first} + down, j = std::int64_t{at.second} + right;
                 if (i < 0 || j < 0) continue;
                 const std::pair<int, int> link(static_cast<int>(i), static_cast<int>(j));
@@ -131,13 +131,13 @@ inline links symmetrize(links forward, links reverse, symmetrization method)
     return {result.begin(), result.end()};
 }
 
-/// The same for each sentence pair of a corpus. Throws heed::error if the numbers of alignments differ.
+/// As above for each sentence pair of a corpus. Throws heed::error if the numbers of alignments differ.
 inline std::vector<links> symmetrize(std::span<const links> forward, std::span<const links> reverse,
                                      symmetrization method)
 {
     if (forward.size() != reverse.size())
         throw error("symmetrize: " + counted(forward.size(), "forward alignment") + " but " +
-                    counted(reverse.size(), "reverse one") + "; each sentence pair needs one of both");
+                    counted(reverse.size(), "reverse alignment") + "; expected one of each per sentence pair");
     std::vector<links> result;
     result.reserve(forward.size());
     for (std::size_t i = 0; i < forward.size(); ++i) result.push_back(symmetrize(forward[i], reverse[i], method));

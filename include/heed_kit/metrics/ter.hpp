@@ -18,21 +18,21 @@
 #include <utility>
 #include <vector>
 
-/// TER, the translation edit rate: the number of edits that turn the hypothesis into the reference, as a share of the
-/// reference's words.
+/// TER, the translation edit rate: the number of edits that turn the hypothesis into the reference, relative to the
+/// length of the reference.
 ///
-/// An edit inserts, deletes or replaces a word, or moves ("shifts") a phrase anywhere: a phrase in the wrong place
-/// costs 1, whatever its length. Finding the best sequence of shifts is NP-complete, so the metric *is* a particular
-/// greedy search, that of the program tercom; another search would have other scores. It repeats: try to move each
-/// phrase that hypothesis and reference share to where the reference has it; apply the move with the smallest edit
-/// distance; stop when none helps.
+/// An edit inserts, deletes or replaces a word, or moves ("shifts") a phrase anywhere: a phrase in the wrong position
+/// costs 1, independent of its length. Finding the best sequence of shifts is NP-complete, so the metric is defined by
+/// a particular greedy search, that of the program tercom. It repeats these steps: try to move each phrase shared by
+/// hypothesis and reference to its position in the reference; apply the move with the smallest edit distance; stop if
+/// no move helps.
 namespace heed::inline HEED_TARGET::metrics {
 
 /// The statistics of TER, of one sentence or summed over a corpus.
 struct ter_counts {
     std::size_t edits = 0;        ///< shifts included
-    std::size_t shifts = 0;       ///< of these
-    double reference_length = 0;  ///< words; of several references their mean, empty ones left out
+    std::size_t shifts = 0;       ///< number of shifts
+    double reference_length = 0;  ///< words; with several references, the mean over those that are not empty
 
     ter_counts& operator+=(const ter_counts& other)
     {
@@ -45,7 +45,7 @@ struct ter_counts {
 
 ///     TER = 100 · edits / words of the references                  Snover et al. 2006
 ///
-/// From 0 (identical) up; above 100 if hypotheses are much too long. Edits without any reference word make 100.
+/// 0 if identical; may exceed 100 if hypotheses are much too long. 100 if there are edits but no reference words.
 inline double ter(const ter_counts& counts)
 {
     if (counts.reference_length == 0) return counts.edits == 0 ? 0 : 100;
@@ -59,7 +59,7 @@ constexpr double tb(double ter, double bleu) { return (ter - bleu) / 2; }
 
 namespace detail {
 
-/// tercom's search, with its limits, for one pair of sentences given as numbers.
+/// tercom's search, with its limits, for one sentence pair given as numbers.
 class ter_search {
 public:
     ter_search(std::vector<std::uint32_t> hypothesis, std::vector<std::uint32_t> reference)
@@ -89,8 +89,8 @@ public:
 private:
     static constexpr std::size_t longest_shift = 10;      // words
     static constexpr std::size_t farthest_shift = 50;     // positions between the phrase and its counterpart
-    static constexpr std::size_t most_candidates = 1000;  // shifts tried for one sentence
-    static constexpr std::size_t beam = 25;               // cells of the distance matrix to each side of the diagonal
+    static constexpr std::size_t most_candidates = 1000;  // shifts tried per sentence
+    static constexpr std::size_t beam = 25;               // cells of the distance matrix on each side of the diagonal
     static constexpr std::uint32_t infinite = 1u << 30;
 
     enum class operation : std::uint8_t { replace, remove, insert };
@@ -99,15 +99,15 @@ private:
         std::int64_t gain = 0;
         std::size_t length = 0, from = 0, to = 0;
 
-        // The largest gain, then the longest phrase, then the leftmost phrase, then the leftmost place.
+        // The largest gain, then the longest phrase, then the leftmost phrase, then the leftmost target position.
         bool better_than(const shift& other) const
         {
             return std::tuple(gain, length, other.from, other.to) > std::tuple(other.gain, other.length, from, to);
         }
     };
 
-    // Row i of the distance matrix: cells first … last - 1, the prefixes of the reference that are compared with the
-    // first i words. Row 0 is complete; the others lie around the diagonal from corner to corner.
+    // Row i of the distance matrix: cells first … last - 1 are the prefixes of the reference that are compared with the
+    // first i words. Row 0 is complete; the others are around the diagonal from corner to corner.
     struct row {
         std::size_t first = 0, last = 0, offset = 0;
     };
@@ -137,7 +137,7 @@ private:
 
     std::size_t distance() const { return costs_.back(); }
 
-    // Of equally cheap ways, the first of replace (or keep), remove, insert.
+    // Of equal costs, the first of replace (or keep), remove, insert.
     void fill_row(std::size_t i, std::uint32_t word, const std::uint32_t* above, std::uint32_t* costs,
                   operation* operations) const
     {
@@ -163,8 +163,8 @@ private:
         }
     }
 
-    // The distance of the words in their current order, and its alignment: which reference word is where, and what is
-    // wrong.
+    // The distance of the words in their current order, and the alignment: the position of each reference word, and the
+    // errors.
     void fill()
     {
         for (std::size_t i = 1; i < rows_.size(); ++i)
@@ -176,7 +176,7 @@ private:
         wrong_references_.assign(reference_.size() + 1, 0);
         for (std::size_t i = words_.size(), j = reference_.size(); i > 0 || j > 0;) {
             const operation how = i == 0 ? operation::insert : operations_[rows_[i].offset + j - rows_[i].first];
-            // One past the word that the reference word is aligned to, or after which it is missing.
+            // One past the word aligned with the reference word, or after which it is missing.
             if (how != operation::remove) aligned_[j - 1] = i;
             if (how == operation::replace && words_[i - 1] != reference_[j - 1])
                 wrong_words_[i] = wrong_references_[j] = 1;
@@ -189,8 +189,8 @@ private:
         for (std::size_t j = 1; j < wrong_references_.size(); ++j) wrong_references_[j] += wrong_references_[j - 1];
     }
 
-    // The distance after a shift. Words before both positions stay, and so do their rows; after both positions, once
-    // all cells of a row differ by the same number, so do those of the next rows, down to the last one.
+    // The distance after a shift. The words before both positions and their rows are unchanged. After both positions,
+    // once all cells of a row differ by the same number, the same holds for all later rows.
     std::int64_t gain_of(const shift& moved)
     {
         shifted_ = words_;
@@ -206,7 +206,7 @@ private:
         return static_cast<std::int64_t>(costs_.back()) - static_cast<std::int64_t>(trial_.back());
     }
 
-    // By how much all cells of a row are less than before, if that is the same number.
+    // The difference of all cells of a row from their previous values, if it is the same for all.
     std::optional<std::int64_t> gain_of_row(std::size_t i) const
     {
         std::optional<std::int64_t> gain;
@@ -220,7 +220,7 @@ private:
         return gain;
     }
 
-    // Returns where the words are the same again.
+    // Returns the row from which the words are unchanged.
     static std::size_t move(std::vector<std::uint32_t>& words, const shift& moved)
     {
         const auto at = [&](std::size_t i) { return words.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -229,7 +229,7 @@ private:
             std::rotate(at(moved.to), at(moved.from), at(end));
             return end;
         }
-        // A position inside the phrase means that far to the right.
+        // A position inside the phrase means that distance to the right.
         const std::size_t last = std::min(words.size(), moved.to > end ? moved.to : moved.to + moved.length);
         std::rotate(at(moved.from), at(end), at(last));
         return last;
@@ -254,8 +254,8 @@ private:
         return best;
     }
 
-    // Moves a phrase that the reference has at `place` to where that place's neighbors are. Skips phrases with no
-    // error on either side, and moves onto themselves.
+    // Moves a phrase that the reference has at `place` next to the words aligned with the neighbors of that position.
+    // Skips phrases without an error on either side, and moves to the current position.
     void try_shifts(std::size_t from, std::size_t place, std::size_t length, std::optional<shift>& best)
     {
         if (wrong_words_[from + length] == wrong_words_[from]) return;
@@ -277,16 +277,16 @@ private:
     std::vector<row> rows_;
     std::vector<std::uint32_t> costs_, trial_;
     std::vector<operation> operations_;
-    std::vector<std::size_t> aligned_, wrong_words_, wrong_references_;  // the latter two: counts up to there
+    std::vector<std::size_t> aligned_, wrong_words_, wrong_references_;  // the last two: counts up to here
     std::size_t candidates_ = 0;
 };
 
 }  // namespace detail
 
-/// The edits between two sentences, as tercom and sacrebleu count them: phrases of at most 10 words move at most 50
-/// positions, at most 1000 moves are tried, and the edit distance covers 25 words to each side of the diagonal. So the
-/// time is linear in the longer sentence, times these limits. Words are compared as they are; tercom compares them
-/// lowercased unless told otherwise.
+/// The edits between two sentences, counted as by tercom and sacrebleu: phrases of at most 10 words move at most 50
+/// positions, at most 1000 moves are tried, and the edit distance covers 25 words on each side of the diagonal. The
+/// time is linear in the longer sentence, times these limits. Words are compared as given; tercom lowercases them by
+/// default.
 inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<const std::string> reference)
 {
     detail::word_numbers numbers;
@@ -294,9 +294,9 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
     return detail::ter_search(std::move(words), numbers(reference)).run();
 }
 
-/// The same with several references: the edits are those of the reference that needs the fewest (of equals, the
-/// first), the length is the mean of all references (Snover et al. 2006). Empty references do not count if another has
-/// a word (metrics/references.hpp). Throws heed::error if there is none.
+/// As above with several references: the edits are those for the reference with the fewest edits (the first of equals),
+/// and the length is the mean of all references (Snover et al. 2006). Empty references are ignored if another has words
+/// (metrics/references.hpp). Throws heed::error if there is no reference.
 inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
 {
     std::optional<ter_counts> best;
@@ -311,8 +311,8 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
     return *best;
 }
 
-/// The edits of each sentence, as the bootstrap needs them; computed by heed's threads. Throws heed::error if the
-/// numbers of sentences differ.
+/// The edits of each sentence, for the bootstrap; computed by heed's threads. Throws heed::error if the numbers of
+/// sentences differ.
 inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
                                               std::span<const text::sentence> references, const progress& seen = {})
 {
@@ -321,7 +321,7 @@ inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hy
                                                 [&](std::size_t i) { return ter_edits(hypotheses[i], references[i]); });
 }
 
-/// The same with several references: one list of sentences per set. Throws heed::error if there is none, too.
+/// As above with several references: one list of sentences per set. Also throws heed::error if there is no set.
 inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
                                               std::span<const std::vector<text::sentence>> references,
                                               const progress& seen = {})

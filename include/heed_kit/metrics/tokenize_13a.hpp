@@ -14,7 +14,7 @@ namespace heed::inline HEED_TARGET::metrics {
 
 namespace detail {
 
-/// White space as in Unicode and Python's str.split(), unlike text::is_separator, which leaves a no-break space in its
+/// White space as in Unicode and Python's str.split(), unlike text::is_separator, which keeps a no-break space in its
 /// token.
 constexpr bool is_unicode_space(char32_t code)
 {
@@ -23,7 +23,7 @@ constexpr bool is_unicode_space(char32_t code)
            code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/// Whether a line has anything but Unicode white space.
+/// Whether a line contains anything other than Unicode white space.
 inline bool has_word(std::string_view line)
 {
     for (std::size_t position = 0; position < line.size();) {
@@ -34,7 +34,7 @@ inline bool has_word(std::string_view line)
     return false;
 }
 
-/// The words between runs of Unicode white space. An invalid byte belongs to its word.
+/// The words between runs of Unicode white space. An invalid byte is part of its word.
 inline text::sentence split_at_unicode_space(std::string_view line)
 {
     text::sentence words;
@@ -52,7 +52,7 @@ inline text::sentence split_at_unicode_space(std::string_view line)
 
 constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-/// The ASCII punctuation that mteval always makes a token: all but ' , - and the full stop.
+/// The ASCII punctuation that mteval always makes a token: all except ' , - and the full stop.
 constexpr bool always_splits(char byte)
 {
     return (byte >= '!' && byte <= '&') || (byte >= '(' && byte <= '+') || byte == '/' ||
@@ -63,18 +63,18 @@ constexpr bool is_stop(char byte) { return byte == '.' || byte == ','; }
 
 }  // namespace detail
 
-/// Tokenises a line as NIST's mteval-v13a and sacrebleu's default do: punctuation marks become tokens; a full stop or
+/// Tokenizes a line as NIST's mteval-v13a and, by default, sacrebleu: punctuation marks become tokens; a full stop or
 /// comma does unless it is between digits ("1,000.5"), a hyphen does after a digit; `&quot; &amp; &lt; &gt;` are
-/// decoded, `<skipped>` is dropped. Made for western languages. Case is kept.
+/// decoded, `<skipped>` is dropped. Designed for western languages. Case is kept.
 ///
-/// Works on bytes: every mark in question is ASCII, and the bytes of other characters are not digits.
+/// Works on bytes: all affected marks are ASCII, and the bytes of other characters are not digits.
 inline text::sentence tokenize_13a(std::string_view line)
 {
     std::string text(line);
     constexpr std::array<std::pair<std::string_view, std::string_view>, 5> replacements{
         {{"<skipped>", ""}, {"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}};
     for (const auto& [from, to] : replacements) {
-        // Builds a new text: replacing in place would move the rest each time.
+        // Builds a new text, since replacing in place would move the rest each time.
         std::string replaced;
         std::size_t begin = 0;
         for (std::size_t found; (found = text.find(from, begin)) != text.npos; begin = found + from.size()) {
@@ -94,8 +94,8 @@ inline text::sentence tokenize_13a(std::string_view line)
     }
     spaced += ' ';
 
-    // Each rule runs over the whole line before the next one, and its matches do not overlap: ".." after a letter is
-    // one token of two full stops.
+    // Each rule is applied to the whole line before the next rule, and its matches do not overlap: ".." after a letter
+    // is one token of two full stops.
     const auto pairs = [](const std::string& in, auto&& matches, bool before, bool between, bool after) {
         std::string out;
         for (std::size_t i = 0; i < in.size(); ++i) {

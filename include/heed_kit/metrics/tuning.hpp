@@ -16,18 +16,18 @@
 #include <utility>
 #include <vector>
 
-/// Several models choose from n-best lists together: each hypothesis k of sentence s has features f (log-probabilities
-/// of the models, its length ...), and the one with the largest weighted sum is chosen:
+/// Combines several models to select from n-best lists: each hypothesis k of sentence s has features f
+/// (log-probabilities of the models, its length ...), and the hypothesis with the largest weighted sum is selected:
 ///
 ///     ê_s(λ) = argmax_k Σ_m λ_m f_m(s, k)
 ///
-/// The weights λ are those with the best corpus score on a development set (minimum error rate training, Och 2003).
-/// Along a line λ + γ d each hypothesis' sum is linear in γ, so the choice of each sentence changes at finitely many γ,
-/// which are known exactly, and so is the best γ. Coordinates are the lines; restarts from random weights help out of
-/// local optima. Deterministic, whatever the number of threads.
+/// The weights λ maximize the corpus score on a development set (minimum error rate training, Och 2003). Along a line λ
+/// + γ d, the sum of each hypothesis is linear in γ, so the selection for each sentence changes at finitely many γ,
+/// which are computed exactly, as is the best γ. The search follows coordinates; restarts from random weights help to
+/// escape local optima. Deterministic for any number of threads.
 namespace heed::inline HEED_TARGET::metrics {
 
-/// A hypothesis of an n-best list: its features, and its statistics against the reference (bleu_counts, ter_counts
+/// A hypothesis of an n-best list: its features, and its statistics relative to the reference (bleu_counts, ter_counts
 /// ...).
 template <class Statistics>
 struct rated_hypothesis {
@@ -39,22 +39,22 @@ struct rated_hypothesis {
 template <class Statistics>
 using rated_lists = std::vector<std::vector<rated_hypothesis<Statistics>>>;
 
-/// How weights are searched: by coordinate ascent from several starts.
+/// Options of the search: coordinate ascent from several starts.
 struct tuning_options {
-    std::vector<double> start{};  ///< the first weights; empty: 1 for the first feature, 0 for the others
-    std::size_t restarts = 20;    ///< from random weights
-    std::size_t moves = 100;      ///< along a coordinate, at most, from each start
-    std::uint64_t seed = 1;       ///< of the random weights
+    std::vector<double> start{};  ///< the initial weights; empty: 1 for the first feature, 0 for the others
+    std::size_t restarts = 20;    ///< number of additional starts from random weights
+    std::size_t moves = 100;      ///< maximum number of points on a coordinate for each start
+    std::uint64_t seed = 1;       ///< seed of the random weights
 };
 
-/// Weights and what they achieve.
+/// Tuned weights and their scores.
 struct tuned_weights {
     std::vector<double> weights;  ///< Σ |λ_m| = 1
-    double score = 0;             ///< of the development set with them
-    double first_score = 0;       ///< with the first weights
+    double score = 0;             ///< score of the development set with the tuned weights
+    double first_score = 0;       ///< score with the initial weights
 };
 
-/// The hypothesis with the largest weighted sum of its features; of equals the first.
+/// The hypothesis with the largest weighted sum of its features; the first of equals.
 inline std::size_t chosen_hypothesis(std::span<const std::vector<double>> features, std::span<const double> weights)
 {
     std::size_t best = 0;
@@ -72,13 +72,13 @@ inline std::size_t chosen_hypothesis(std::span<const std::vector<double>> featur
 
 namespace detail {
 
-/// From `start` on, until the next begins, the hypothesis is the best of its sentence.
+/// From `start` until the next segment, the hypothesis is the best of its sentence.
 struct reign {
     double start;
     std::size_t hypothesis;
 };
 
-/// The upper envelope of the lines intercept + γ slope, from γ = -∞ on. Of equal lines the first.
+/// The upper envelope of the lines intercept + γ slope, from γ = -∞ on. The first of equal lines.
 inline std::vector<reign> upper_envelope(std::span<const double> intercepts, std::span<const double> slopes)
 {
     std::vector<std::size_t> order(slopes.size());
@@ -102,8 +102,8 @@ inline std::vector<reign> upper_envelope(std::span<const double> intercepts, std
     return result;
 }
 
-/// Sums of one value per sentence of which one changes at a time: a binary tree. Nothing is subtracted, so any
-/// statistics do, and no rounding accumulates.
+/// Sums of one value per sentence, of which one changes at a time, in a binary tree. It never subtracts, so it supports
+/// all statistics, and rounding errors do not accumulate.
 template <class Statistics>
 class changing_sum {
 public:
@@ -136,14 +136,14 @@ private:
 
 }  // namespace detail
 
-/// A point on a line and the score there.
+/// A point on a line and its score.
 struct line_optimum {
     double step = 0;  ///< γ
     double score = 0;
 };
 
-/// The best point on the line weights + γ direction: exactly, over all γ. It lies in the middle of the interval of γ
-/// with the highest score (of equals the one with γ = 0, else the first), and is 0 if that interval contains 0.
+/// The best point on the line weights + γ direction: exactly, over all γ. It is the middle of the interval of γ with
+/// the highest score (of equals, the one with γ = 0, otherwise the first), or 0 if that interval contains 0.
 /// Time n log n in the hypotheses.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> line_optimum best_on_line(const rated_lists<Statistics>& lists,
@@ -198,30 +198,31 @@ template <class Statistics, class Score>
         }
     }
 
-/// The weights with the highest corpus score: `score` turns summed statistics into a number, as for bootstrap(); for an
-/// error rate return its negative. Throws heed::error if there is no sentence, a sentence has no hypothesis, a
-/// hypothesis has another number of features than the first, or a feature is not finite.
+/// The weights with the highest corpus score: `score` computes a number from summed statistics, as for bootstrap(); for
+/// an error rate, return its negative. Throws heed::error without sentences, if a sentence has no hypothesis, if the
+/// numbers of features differ, or if a feature is not finite.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> tuned_weights tune(const rated_lists<Statistics>& lists,
                                                                 const Score& score, const tuning_options& how = {})
     {
-        if (lists.empty()) throw error("tune: there is no n-best list; it needs at least one");
+        if (lists.empty()) throw error("tune: no n-best lists; at least one is required");
         const std::size_t features = lists.front().empty() ? 0 : lists.front().front().features.size();
         for (std::size_t s = 0; s < lists.size(); ++s) {
             if (lists[s].empty())
-                throw error("tune: sentence " + std::to_string(s) + " has no hypothesis; each needs at least one");
+                throw error("tune: sentence " + std::to_string(s) + " has no hypothesis; at least one is required");
             for (const auto& each : lists[s]) {
                 if (each.features.size() != features || features == 0)
                     throw error("tune: a hypothesis of sentence " + std::to_string(s) + " has " +
                                 counted(each.features.size(), "feature") + ", the first one " +
-                                std::to_string(features) + "; all need the same number, at least one");
+                                std::to_string(features) + "; all must have the same number, at least one");
                 for (const double value : each.features)
                     if (!std::isfinite(value))
                         throw error("tune: a feature of sentence " + std::to_string(s) + " is not finite");
             }
         }
         if (!how.start.empty() && how.start.size() != features)
-            throw error("tune: " + counted(how.start.size(), "first weight") + " for " + counted(features, "feature"));
+            throw error("tune: " + counted(how.start.size(), "initial weight") + " for " +
+                        counted(features, "feature"));
 
         const auto score_with = [&](const std::vector<double>& weights) {
             Statistics sum{};
@@ -244,7 +245,7 @@ template <class Statistics, class Score>
                     const line_optimum found = best_on_line(lists, weights, direction, score);
                     if (!(found.score > best)) continue;
                     moved[m] += found.step;
-                    // Rounding may choose other hypotheses in the middle of an interval that is very small.
+                    // With rounding, the middle of a very small interval may select other hypotheses.
                     if (const double there = score_with(moved); there > best) {
                         best = there;
                         next = moved;

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-/// Which dimensions of an attention with a weight per dimension follow a word class? Choi et al. 2018 (section 5.2,
-/// figure 4) show dimensions that attend to articles, to prepositions, to nouns, chosen by hand; this searches for
-/// them.
+/// Finds dimensions of an attention with a weight per dimension that follow a word class. Choi et al. 2018 (section
+/// 5.2, figure 4) show manually selected dimensions that attend to articles, to prepositions, to nouns; this searches
+/// for such dimensions.
 namespace heed::inline HEED_TARGET::metrics {
 
 namespace detail {
@@ -34,12 +34,12 @@ inline void require_weights(std::string_view where, std::size_t weights, std::si
 
 }  // namespace detail
 
-/// How much each dimension attends to one source word, relative to an even spread:
+/// The attention of each dimension to each source word, relative to a uniform distribution:
 ///
 ///     v_id = |X| · A_id,   A_id = (1/|Y|) Σ_j α_jid                Choi et al. 2018, section 5.2, figure 3
 ///
-/// `rows` [|Y|][positions · dimensions] has the weights of one target word each, `dimensions` numbers per source
-/// position. Returns [positions][dimensions]; all 0 without a target word. Throws heed::shape_error for a row of
+/// Each of the `rows` [|Y|][positions · dimensions] has the weights of one target word, with `dimensions` numbers per
+/// source position. Returns [positions][dimensions]; all 0 without target words. Throws heed::shape_error for rows of
 /// another size.
 template <class Rows>
 std::vector<std::vector<float>> attention_by_dimension(const Rows& rows, std::size_t positions, std::size_t dimensions)
@@ -55,7 +55,7 @@ std::vector<std::vector<float>> attention_by_dimension(const Rows& rows, std::si
     return result;
 }
 
-/// How sharply each dimension attends while a target word is written: its largest weight. Arguments as above; returns
+/// The sharpness of each dimension for each target word: its largest weight. Arguments as above; returns
 /// [|Y|][dimensions].
 template <class Rows>
 std::vector<std::vector<float>> sharpness_by_dimension(const Rows& rows, std::size_t positions, std::size_t dimensions)
@@ -76,21 +76,22 @@ struct followed_class {
     std::size_t dimension = 0;
     std::string word_class;
     std::size_t count = 0;  ///< words of this class
-    /// The probability that the dimension has a larger value for a word of the class than for another word, equal ones
-    /// counting half (the area under the ROC curve): ½ if it ignores the class, 1 if it attends to these words most.
+    /// The probability that the dimension has a larger value for a word of the class than for another word, ties
+    /// counting half (the area under the ROC curve): ½ if it ignores the class, 1 if it always attends most to words of
+    /// the class.
     double auc = 0.5;
-    /// (auc - ½) in standard deviations under chance: the Mann-Whitney statistic, without a correction for equal
-    /// values. Of many dimensions and classes some are 3 or 4 by chance.
+    /// (auc - ½) in standard deviations under chance: the Mann-Whitney statistic, without a correction for ties. With
+    /// many dimensions and classes, some reach 3 or 4 by chance.
     double z = 0;
 };
 
-/// The classes that the search considers.
+/// Options of the search for classes.
 struct class_options {
-    std::size_t least = 20;  ///< words: rarer classes are left out, since chance separates a few words perfectly
-    std::size_t most = 3;    ///< classes per dimension
+    std::size_t least = 20;  ///< words: rarer classes are ignored, since chance may separate them perfectly
+    std::size_t most = 3;    ///< maximum number of classes per dimension
 };
 
-/// Collects words: the class of each (its tag, or the word itself) and its value in each dimension.
+/// Collects words: the class of each (its tag, or the word) and its value in each dimension.
 class class_search {
 public:
     explicit class_search(std::size_t dimensions) : values_(dimensions) {}
@@ -108,9 +109,9 @@ public:
 
     std::size_t words() const { return class_of_.size(); }
 
-    /// For each dimension, the classes that it separates best from all other words; the dimensions with the best ones
-    /// first (of equals, the lower), a dimension's classes together. Empty if no class has enough words, or all words
-    /// are of one class. Time D · N log N, on heed's threads.
+    /// For each dimension, the classes that it separates best from all other words; sorted by the best class of each
+    /// dimension (of equals, the lower dimension), with the classes of a dimension together. Empty if no class has
+    /// enough words, or all words have the same class. Time D · N log N, on heed's threads.
     std::vector<followed_class> best(const class_options& how = {}) const
     {
         std::vector<std::string_view> names(classes_.size());
@@ -141,7 +142,7 @@ private:
         std::vector<std::size_t> order(words);
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-        // The sum of the ranks of each class; equal values share the mean of their ranks.
+        // The sum of the ranks of each class; ties share the mean of their ranks.
         std::vector<double> ranks(counts.size(), 0.0);
         for (std::size_t begin = 0, end = 0; begin < words; begin = end) {
             while (end < words && values[order[end]] == values[order[begin]]) ++end;
@@ -165,7 +166,7 @@ private:
     }
 
     std::vector<std::vector<float>> values_;  // [dimensions][words]
-    std::vector<std::size_t> class_of_;       // each word
+    std::vector<std::size_t> class_of_;       // class of each word
     std::map<std::string, std::size_t, std::less<>> classes_;
 };
 

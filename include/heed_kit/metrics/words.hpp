@@ -18,24 +18,24 @@
 
 namespace heed::inline HEED_TARGET::metrics {
 
-/// The lexical richness of a text. A model that plays safe repeats the same frequent words: few distinct ones, many of
-/// them the reference's most common.
+/// The lexical richness of a text. Models tend to repeat frequent words: few distinct words, mostly the most common
+/// words of the reference.
 struct word_statistics {
     std::size_t sentences = 0;
     std::size_t words = 0;
-    std::size_t distinct = 0;  ///< different words
+    std::size_t distinct = 0;  ///< distinct words
     std::size_t once = 0;      ///< words that occur once
     std::size_t unknown = 0;   ///< occurrences of `<unk>`
-    std::size_t pairs = 0;     ///< of neighboring words
+    std::size_t pairs = 0;     ///< distinct pairs of neighboring words
     std::size_t distinct_pairs = 0;
 
     double mean_length() const { return share(words, sentences); }  // words per sentence
-    /// Distinct words / words: distinct-1 of Li et al. 2016, the type-token ratio. It falls with the size of the text:
-    /// compare texts of the same sentences only.
+    /// Distinct words / words: distinct-1 of Li et al. 2016, the type-token ratio. It decreases with the size of the
+    /// text, so compare only texts of the same sentences.
     double distinct_1() const { return share(distinct, words); }
-    double distinct_2() const { return share(distinct_pairs, pairs); }  // share of pairs of words that differ
+    double distinct_2() const { return share(distinct_pairs, pairs); }  // share of word pairs that are distinct
 
-    /// Part / whole, and 0 of nothing.
+    /// part / whole; 0 if both are 0.
     static double share(std::size_t part, std::size_t whole)
     {
         return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -68,17 +68,17 @@ inline word_statistics count_words(std::span<const text::sentence> text)
     return result;
 }
 
-/// How the distinct words of a text compare with those of another, such as its reference or the training data.
+/// Comparison of the distinct words of a text with those of another, such as its reference or the training data.
 struct word_overlap {
-    std::size_t distinct = 0;        ///< words of the text
-    std::size_t other_distinct = 0;  ///< words of the other
-    std::size_t shared = 0;          ///< words of both
+    std::size_t distinct = 0;        ///< distinct words of the text
+    std::size_t other_distinct = 0;  ///< distinct words of the other text
+    std::size_t shared = 0;          ///< distinct words of both
 
-    double known() const { return word_statistics::share(shared, distinct); }          ///< share of the text's words
-    double covered() const { return word_statistics::share(shared, other_distinct); }  ///< share of the other's words
+    double known() const { return word_statistics::share(shared, distinct); }          ///< share of the text
+    double covered() const { return word_statistics::share(shared, other_distinct); }  ///< share of the other text
 };
 
-/// How many of a text's distinct words another text has, and the other way round; upper and lower case differ.
+/// The number of distinct words of a text that another text has, and vice versa. Case-sensitive.
 inline word_overlap compare_words(std::span<const text::sentence> text, std::span<const text::sentence> other)
 {
     std::unordered_set<std::string_view> words, others;

@@ -24,33 +24,33 @@
 #include <utility>
 #include <vector>
 
-/// Byte-pair encoding: words as sequences of frequent pieces, so that a small vocabulary spells every word.
+/// Byte-pair encoding: words as sequences of frequent subwords, so that a small vocabulary covers every word.
 ///
 ///     bpe pieces(bpe_codes::read("codes"));
 ///     pieces.apply(split("a lowest bid"));      // {"a", "low@@", "est", "bid"}
 ///     undo_bpe(split("a low@@ est bid"));       // {"a", "lowest", "bid"}
 ///
 /// Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, ACL 2016. Codes, code files
-/// and pieces are the same as those of subword-nmt, version 0.2. Learning is in text/learn_bpe.hpp.
+/// and subwords are equal to those of subword-nmt, version 0.2. Learning is in text/learn_bpe.hpp.
 namespace heed::inline HEED_TARGET::text {
 
-/// Follows every piece of a word but the last.
+/// Follows every subword except the last of a word.
 inline constexpr std::string_view bpe_separator = "@@";
 
-/// Follows the last symbol of a word while pieces are merged: "est</w>" is not the "est" in "estate".
+/// Marks the last symbol of a word during merging: "est</w>" differs from the "est" in "estate".
 inline constexpr std::string_view bpe_end_of_word = "</w>";
 
-/// Two symbols that become one.
+/// Two symbols that are merged.
 struct bpe_merge {
     std::string left, right;
 
     friend bool operator==(const bpe_merge&, const bpe_merge&) = default;
 };
 
-/// The learned merges, in the order in which they were learned. A merge may be listed twice; its first position counts.
+/// The merges in the order in which they were learned. A merge may be listed twice; its first position counts.
 class bpe_codes {
 public:
-    /// No merges: every word is split into its characters.
+    /// No merges: every word is split into characters.
     bpe_codes() = default;
 
     /// Throws heed::error if a symbol is empty, not UTF-8 or contains white space.
@@ -76,10 +76,10 @@ public:
         if (words.empty() || words[0] != "#version:")
             throw error(reader.where() + ": not a code file: " + expected_header());
         if (words.size() != 2 || words[1] != "0.2")
-            throw error(reader.where() + ": codes of version \"" + join(std::span(words).subspan(1)) + "\"; " +
+            throw error(reader.where() + ": codes have version \"" + join(std::span(words).subspan(1)) + "\"; " +
                         expected_header());
         bpe_codes codes;
-        std::size_t blank = 0;  // line number of the first of the blank lines just read
+        std::size_t blank = 0;  // line number of the first trailing blank line
         while (reader.next(words)) {
             if (words.empty()) {
                 if (blank == 0) blank = reader.line();
@@ -100,7 +100,7 @@ public:
         return read(stream, path.string());
     }
 
-    /// The inverse of to_text(); errors refer to the text as `name`.
+    /// The inverse of to_text(); errors use `name` as the name of the text.
     static bpe_codes from_text(const std::string& text, const std::string& name = "byte-pair codes")
     {
         std::istringstream stream(text);
@@ -121,13 +121,14 @@ public:
     friend bool operator==(const bpe_codes&, const bpe_codes&) = default;
 
 private:
-    static std::string expected_header() { return "its first line must be \"#version: 0.2\""; }
+    static std::string expected_header() { return "the first line must be \"#version: 0.2\""; }
     static std::string expected_merge() { return "each line must be two symbols with a space between them"; }
 
     std::vector<bpe_merge> merges_;
 };
 
-/// Splits words into pieces. Caches the words that it has split: not safe for two threads at once, but copyable.
+/// Splits words into subwords. Caches words, so two threads must not use one object concurrently; copies are
+/// independent.
 class bpe {
 public:
     explicit bpe(const bpe_codes& codes)
@@ -139,10 +140,10 @@ public:
         }
     }
 
-    /// The pieces of a word, without separators: "lowest" -> {"low", "est"}. Joined they are the word.
+    /// The subwords of a word, without separators: "lowest" -> {"low", "est"}. Their concatenation is the word.
     ///
-    /// Of all merges that apply, the one learned first is applied everywhere, from left to right; then again, until
-    /// none applies. Takes O(n log n) for n characters. Throws heed::error if the word is not UTF-8.
+    /// Repeatedly applies the applicable merge that was learned first, everywhere from left to right. Time O(n log n)
+    /// for n characters. Throws heed::error if the word is not UTF-8.
     std::vector<std::string> pieces(std::string_view word) const
     {
         std::vector<node> nodes;
@@ -160,7 +161,7 @@ public:
             position = end;
         }
 
-        using candidate = std::tuple<std::size_t, std::size_t, std::uint64_t>;  // rank, node, its pair
+        using candidate = std::tuple<std::size_t, std::size_t, std::uint64_t>;  // rank, node, pair
         std::priority_queue<candidate, std::vector<candidate>, std::greater<>> waiting;
         const auto consider = [&](std::size_t i) {
             const std::size_t next = nodes[i].next;
@@ -172,15 +173,15 @@ public:
         for (std::size_t i = 0; i < nodes.size(); ++i) consider(i);
         std::vector<std::size_t> made;
         while (!waiting.empty()) {
-            // Merges that this one makes possible wait until it has been applied everywhere, even those learned
-            // earlier.
+            // Merges that become applicable wait until this merge has been applied everywhere, even if they were
+            // learned earlier.
             const std::size_t rank = std::get<0>(waiting.top());
             made.clear();
             for (; !waiting.empty() && std::get<0>(waiting.top()) == rank; waiting.pop()) {
                 const auto [same_rank, i, pair] = waiting.top();
                 const std::size_t next = nodes[i].next;
                 if (next >= nodes.size()) continue;
-                if (pair_key(nodes[i].symbol, nodes[next].symbol) != pair) continue;  // no longer there
+                if (pair_key(nodes[i].symbol, nodes[next].symbol) != pair) continue;  // no longer present
                 nodes[i].symbol = merges_.at(pair).result;
                 nodes[i].next = nodes[next].next;
                 nodes[next].symbol = gone;
@@ -201,17 +202,17 @@ public:
         return result;
     }
 
-    /// {"a", "lowest"} -> {"a", "low@@", "est"}: the separator follows every piece of a word but the last.
+    /// {"a", "lowest"} -> {"a", "low@@", "est"}: the separator follows every subword except the last of a word.
     ///
-    /// undo_bpe() restores any words: a word that itself ends in "@@" is split before its last character, since its
-    /// last piece would otherwise look like a middle one. This differs from subword-nmt.
+    /// undo_bpe() restores all words: a word that ends in "@@" is split before its last character, since its last
+    /// subword would otherwise look like an inner one. This differs from subword-nmt.
     sentence apply(std::span<const std::string> words)
     {
         sentence result;
         for (const std::string& word : words) {
             auto known = known_.find(word);
             if (known == known_.end()) {
-                if (known_pieces_ >= most_known) {  // endless text must not fill the memory
+                if (known_pieces_ >= most_known) {  // bounds the memory for unlimited text
                     known_.clear();
                     known_pieces_ = 0;
                 }
@@ -242,7 +243,7 @@ private:
     };
 
     static constexpr std::uint32_t gone = std::numeric_limits<std::uint32_t>::max(), unknown = gone - 1;
-    static constexpr std::size_t most_known = std::size_t{1} << 20;  // pieces
+    static constexpr std::size_t most_known = std::size_t{1} << 20;  // of subwords
 
     static std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) { return std::uint64_t{left} << 32 | right; }
 
@@ -264,17 +265,17 @@ private:
     }
 
     std::unordered_map<std::string, std::uint32_t> numbers_;  // of symbols
-    std::unordered_map<std::uint64_t, merge> merges_;         // by the numbers of left and right
-    std::unordered_map<std::string, sentence> known_;         // words already split
-    std::size_t known_pieces_ = 0;                            // of all known words
+    std::unordered_map<std::uint64_t, merge> merges_;         // by the ids of left and right
+    std::unordered_map<std::string, sentence> known_;         // cache of split words
+    std::size_t known_pieces_ = 0;                            // characters of all cached words
 };
 
-/// {"a", "low@@", "est"} -> {"a", "lowest"}. A separator after the very last piece, where a translation breaks off, is
-/// dropped, and so is a word that consists of nothing else.
+/// {"a", "low@@", "est"} -> {"a", "lowest"}. A separator after the very last subword, where a translation breaks off,
+/// is dropped, and so is a word that consists only of a separator.
 inline sentence undo_bpe(std::span<const std::string> pieces)
 {
     sentence words;
-    bool open = false;  // the last word continues
+    bool open = false;  // the word continues
     for (const std::string& each : pieces) {
         const bool more = each.ends_with(bpe_separator);
         const std::string_view text = std::string_view(each).substr(0, each.size() - (more ? bpe_separator.size() : 0));

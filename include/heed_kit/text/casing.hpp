@@ -15,12 +15,12 @@
 #include <unordered_map>
 #include <utility>
 
-/// The casing of words: a word that begins a sentence is the same as elsewhere, and a line in capitals is read as if it
-/// were not. What is usual is learned from text, as Moses' truecaser does (Koehn et al., Moses, ACL 2007).
+/// The casing of words: a word at the beginning of a sentence is converted to its usual form, and so are lines in
+/// capitals. The usual forms are learned from text, as by Moses' truecaser (Koehn et al., Moses, ACL 2007).
 namespace heed::inline HEED_TARGET::text {
 
-/// Which words begin a sentence: asked for each word and symbol of a line, in order. It is the first word, and any
-/// after a full stop, an exclamation or a question mark.
+/// Whether a word begins a sentence; call it for each word and symbol of a line, in order. The first word begins one,
+/// and so does any word after a full stop, an exclamation mark or a question mark.
 class sentence_starts {
 public:
     bool operator()(std::string_view word)
@@ -34,13 +34,13 @@ private:
     bool next_ = true;
 };
 
-/// The cased letters of words.
+/// Counts of the cased letters of words.
 struct letter_counts {
     std::size_t lower = 0, upper = 0;
-    std::size_t words_in_capitals = 0;  // of two letters and more
+    std::size_t words_in_capitals = 0;  // words of two or more letters
 };
 
-/// Counts them.
+/// Counts the letters of a word.
 inline letter_counts count_letters(std::span<const std::string> words)
 {
     letter_counts all;
@@ -60,26 +60,26 @@ inline letter_counts count_letters(std::span<const std::string> words)
     return all;
 }
 
-/// How each word is usually written, away from the beginnings of sentences.
+/// The usual form of each word, apart from beginnings of sentences.
 class usual_casing {
 public:
     usual_casing() = default;
 
-    /// These words, as they are usually written. `capitals`: sentences usually begin with a capital.
+    /// Words in their usual forms. `capitals`: sentences usually begin with a capital.
     usual_casing(bool capitals, std::span<const std::string> words) : capitals_(capitals)
     {
         for (const std::string& word : words)
             if (!forms_.try_emplace(lower_case(word), word).second)
-                throw error("casing: \"" + printable(word) + "\" is listed a second time");
+                throw error("casing: \"" + printable(word) + "\" is listed twice");
     }
 
-    /// Learns from lines, each as its words and symbols. Of equally frequent forms the first in byte order is usual.
+    /// Learns from lines, given as words and symbols. Of equally frequent forms, the first in byte order is usual.
     static usual_casing learn(std::span<const sentence> lines)
     {
         std::unordered_map<std::string, std::map<std::string, std::size_t>> counts;
         std::size_t with_capital = 0, without = 0;
         for (const sentence& line : lines) {
-            if (count_letters(line).lower == 0) continue;  // all capitals: says nothing
+            if (count_letters(line).lower == 0) continue;  // all capitals: no information
             sentence_starts starts;
             for (const std::string& word : line) {
                 if (!is_word(word)) {
@@ -103,14 +103,14 @@ public:
     /// Whether sentences usually begin with a capital.
     bool capitals() const { return capitals_; }
 
-    /// The usual form of a word, however it is written; nothing if it is not known.
+    /// The usual form of a word in any casing; empty if unknown.
     std::optional<std::string> of(const std::string& word) const
     {
         const auto found = forms_.find(lower_case(word));
         return found == forms_.end() ? std::nullopt : std::optional(found->second);
     }
 
-    /// The usual forms, by the words in lower case.
+    /// The usual forms, by the lowercase words.
     const std::map<std::string, std::string>& forms() const { return forms_; }
 
     friend bool operator==(const usual_casing&, const usual_casing&) = default;

@@ -20,42 +20,42 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// The longest line that heed's readers take, in bytes: three times the text of a long novel. Without a limit, a file
-/// whose line never ends, such as /dev/zero, would fill the memory.
+/// The maximum length of a line in heed's readers, in bytes: three times the text of a long novel. Without a limit, a
+/// file with an endless line, such as /dev/zero, would exhaust the memory.
 inline constexpr std::size_t longest_line = std::size_t{1} << 24;
 
-/// std::getline for text from anywhere: throws heed::error as soon as the line is longer than `most` bytes, its end not
-/// counted. `where`: what the message begins with, such as "name:12".
+/// std::getline for untrusted text: throws heed::error as soon as the line is longer than `most` bytes, not counting
+/// the line end. `where`: the beginning of the message, such as "name:12".
 template <class Where>
 bool read_line(std::istream& stream, std::string& line, const Where& where, std::size_t most = longest_line)
 {
     line.clear();
     char some[4096];
     for (;;) {
-        stream.getline(some, sizeof some);  // sets failbit if it ends within the line, or has read nothing
+        stream.getline(some, sizeof some);  // sets failbit if it ends within the line, or has read no byte
         auto count = static_cast<std::size_t>(stream.gcount());
         const bool full = stream.rdstate() == std::ios::failbit && count + 1 == sizeof some;
         const bool at_end = stream.eof();
         if (stream.bad() || (stream.fail() && !full && !(at_end && !line.empty()))) return false;
-        if (!full && !at_end) --count;  // the line's end
+        if (!full && !at_end) --count;  // the line end
         line.append(some, count);
         if (line.size() > most)
-            throw error(where() + ": a line of more than " + std::to_string(most) +
-                        " bytes; is this a text, with a sentence on each line?");
+            throw error(where() + ": a line has more than " + std::to_string(most) +
+                        " bytes; expected a text with one sentence per line");
         if (!full) {
-            if (stream.fail()) stream.clear(std::ios::eofbit);  // nothing was left, but the line is not empty
+            if (stream.fail()) stream.clear(std::ios::eofbit);  // no byte was left, but the line is not empty
             return true;
         }
         stream.clear();
     }
 }
 
-/// What to do with a line that has no token. Training text refuses it: in parallel text it is nearly always a sign of
-/// misaligned lines. A translator that reads from a pipe keeps it and answers each line with a line.
+/// Treatment of lines without tokens. Training text rejects them: in parallel text they nearly always indicate
+/// misaligned lines. A translator that reads from a pipe keeps them and answers each line with a line.
 enum class empty_lines { refuse, keep };
 
-/// Reads tokenised text: UTF-8, one sentence per line, tokens separated by spaces or tabs. A byte order mark, CRLF line
-/// ends and a missing last line end are tolerated; a line may have longest_line bytes. Errors refer to the stream as
+/// Reads tokenized text: UTF-8, one sentence per line, tokens separated by spaces or tabs. A byte order mark, CRLF line
+/// ends and a missing last line end are accepted; a line may have longest_line bytes. Errors refer to the stream as
 /// `name`, as in "name:12:5: …" (line, and column in bytes, both from 1).
 class sentence_reader {
 public:
@@ -63,8 +63,8 @@ public:
         : stream_(stream), name_(std::move(name)), empty_(empty)
     {}
 
-    /// Reads the next sentence; returns false at the end. Throws heed::error for a line that is not text, a line that
-    /// is too long or without a token (unless kept), and a stream that fails.
+    /// Reads the next sentence; returns false at the end. Throws heed::error for an invalid line, for a line that is
+    /// too long or has no tokens (unless such lines are kept), and for a stream that fails.
     bool next(sentence& words)
     {
         std::string_view line;
@@ -73,7 +73,7 @@ public:
         return true;
     }
 
-    /// The same as the line itself, which is there until the next call.
+    /// As above for the line as text, which is valid until the next call.
     bool next_line(std::string_view& line)
     {
         errno = 0;
@@ -87,22 +87,22 @@ public:
         std::string_view rest = line_;
         if (const auto bad = find_invalid_utf8(rest)) refuse_byte(*bad, "is not valid UTF-8; save the text as UTF-8");
         if (const auto nul = rest.find('\0'); nul != std::string_view::npos)
-            refuse_byte(nul, "does not belong in text; is this a binary or UTF-16 file?");
+            refuse_byte(nul, "is not allowed in text; this may be a binary or UTF-16 file");
         if (number_ == 1 && rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
 
         if (empty_ == empty_lines::refuse && std::all_of(rest.begin(), rest.end(), is_separator)) {
             if (number_ == 1 && rest.empty() && stream_.eof())
                 throw error(name_ + ": is empty (a byte order mark only)");
-            throw error(where() + ": a sentence with no token; every line needs at least one");
+            throw error(where() + ": a sentence has no tokens; each line must have at least one");
         }
         line = rest;
         return true;
     }
 
-    /// Lines read so far.
+    /// Number of lines read so far.
     std::size_t line() const { return number_; }
 
-    /// "name:12": the location of the last sentence, for a caller's own messages.
+    /// "name:12": the location of the last sentence, for messages of the caller.
     std::string where() const { return name_ + ":" + std::to_string(number_); }
 
 private:
@@ -121,8 +121,8 @@ private:
     std::size_t number_ = 0;
 };
 
-/// Every sentence of a stream. Throws as sentence_reader does, and if there is no sentence at all (unless empty lines
-/// are kept: then having no lines is valid, too).
+/// All sentences of a stream. Throws as sentence_reader does, and if there is no sentence (unless empty lines are kept:
+/// then a stream without lines is also valid).
 inline std::vector<sentence> read_corpus(std::istream& stream, const std::string& name,
                                          empty_lines empty = empty_lines::refuse)
 {
@@ -134,8 +134,8 @@ inline std::vector<sentence> read_corpus(std::istream& stream, const std::string
     return sentences;
 }
 
-/// The contents of a text file with these lines: a file whose first character is U+FEFF gets a byte order mark before
-/// it, which a sentence_reader takes away in its place.
+/// The contents of a text file with these lines: if the first character is U+FEFF, a byte order mark is added before
+/// it, which sentence_reader removes instead.
 inline std::string after_byte_order_mark(std::string lines)
 {
     if (lines.starts_with(byte_order_mark)) lines.insert(0, byte_order_mark);
@@ -147,7 +147,7 @@ inline std::ifstream open_text(const std::filesystem::path& path)
 {
     const std::string name = path.string();
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) throw error(name + ": is a directory; a text file is needed");
+    if (std::filesystem::is_directory(path, ignored)) throw error(name + ": is a directory; expected a text file");
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
     if (!stream)
@@ -156,7 +156,7 @@ inline std::ifstream open_text(const std::filesystem::path& path)
     return stream;
 }
 
-/// Every sentence of a file. Throws heed::error "file:line:column: …"; also for a missing file and for a directory.
+/// All sentences of a file. Throws heed::error "file:line:column: …"; also for a missing file and for a directory.
 inline std::vector<sentence> read_corpus(const std::filesystem::path& path, empty_lines empty = empty_lines::refuse)
 {
     std::ifstream stream = open_text(path);
@@ -179,7 +179,7 @@ inline parallel_corpus read_parallel(const std::filesystem::path& source, const 
     if (both.source.size() != both.target.size())
         throw error(source.string() + " has " + std::to_string(both.source.size()) + " lines, " + target.string() +
                     " has " + std::to_string(both.target.size()) +
-                    "; parallel files need the same number, since line n of one translates line n of the other");
+                    "; parallel files must have the same number, since line n of one translates line n of the other");
     return both;
 }
 

@@ -8,7 +8,7 @@
 
 #include <heed/core/utf8.hpp>
 
-/// How text is displayed: its width in a terminal, and its direction.
+/// The display of text: its width in a terminal, and its direction.
 namespace heed::inline HEED_TARGET::text {
 
 namespace detail {
@@ -24,8 +24,8 @@ constexpr bool in_ranges(char32_t code, const code_range* begin, const code_rang
     return found != end && found->first <= code;
 }
 
-// Marks that combine with the character before them, and invisible format characters (joiners, bidi marks). A subset of
-// Unicode: the scripts that word-aligned corpora use.
+// Marks that combine with the preceding character, and invisible format characters (joiners, bidi marks). A subset of
+// Unicode: the scripts of word-aligned corpora.
 inline constexpr code_range zero_width_ranges[] = {
     {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x05BF, 0x05BF}, {0x05C1, 0x05C2},   {0x05C4, 0x05C5},
     {0x05C7, 0x05C7}, {0x0610, 0x061A}, {0x064B, 0x065F}, {0x0670, 0x0670}, {0x06D6, 0x06DC},   {0x06DF, 0x06E4},
@@ -63,7 +63,7 @@ inline constexpr code_range right_to_left_ranges[] = {
 
 }  // namespace detail
 
-/// Columns that one character takes in a terminal: 0, 1 or 2. An approximation: combining marks 0, East Asian wide 2.
+/// The number of terminal columns of a character: 0, 1 or 2. An approximation: combining marks 0, East Asian wide 2.
 constexpr std::size_t display_width(char32_t code)
 {
     if (code < 0x300) return 1;
@@ -71,7 +71,7 @@ constexpr std::size_t display_width(char32_t code)
     return detail::in_ranges(code, std::begin(detail::wide_ranges), std::end(detail::wide_ranges)) ? 2 : 1;
 }
 
-/// Columns that a text takes in a terminal. An invalid byte counts as the replacement character shown for it.
+/// The number of terminal columns of a text. An invalid byte counts as the replacement character displayed for it.
 constexpr std::size_t display_width(std::string_view text)
 {
     std::size_t width = 0;
@@ -83,7 +83,7 @@ constexpr std::size_t display_width(std::string_view text)
     return width;
 }
 
-/// Whether the first letter with a direction is read from right to left.   Unicode bidi rules P2, P3
+/// Whether the first letter with a direction is right-to-left.   Unicode bidi rules P2, P3
 constexpr bool is_right_to_left(std::string_view text)
 {
     for (std::size_t position = 0; position < text.size();) {

@@ -30,7 +30,7 @@ inline void count_words(word_counts& counts, std::span<const sentence> corpus)
 
 namespace detail {
 
-/// The symbols of the words in order, and the places of each pair.
+/// The symbols of the words in order, and the positions of each pair.
 class bpe_learner {
 public:
     explicit bpe_learner(const word_counts& counts)
@@ -41,7 +41,7 @@ public:
         queue_touched();
     }
 
-    /// The most frequent pair, the greatest among equally frequent ones; none (-1) if all are rarer than `least`.
+    /// The most frequent pair, the largest of equally frequent ones; none (-1) if all are rarer than `least`.
     std::ptrdiff_t best(std::uint64_t least)
     {
         while (!queue_.empty()) {
@@ -50,25 +50,25 @@ public:
             const std::uint64_t now = pairs_[top.pair].count;
             if (now == top.count) return static_cast<std::ptrdiff_t>(top.pair);
             pop();
-            // A pair is queued only when its count grows. A count that has shrunk is too high in the queue, so no pair
-            // is missed.
+            // A pair is queued only when its count grows. A decreased count is too high in the queue, so no pair is
+            // missed.
             if (now < top.count && now > 0) push(now, top.pair);
         }
         return -1;
     }
 
-    /// Merges a pair into one symbol wherever it occurs, from left to right.
+    /// Merges a pair into one symbol at all positions, from left to right.
     bpe_merge merge(std::size_t which)
     {
         const std::uint32_t left = pairs_[which].left, right = pairs_[which].right;
         bpe_merge result{symbols_[left], symbols_[right]};
         const std::uint32_t made = number(result.left + result.right);
         std::vector<std::uint32_t> places = std::exchange(pairs_[which].places, {});
-        // They are in order, except in words that contain a "</w>" of their own.
+        // In order, except in words that contain "</w>".
         std::sort(places.begin(), places.end());
         for (const std::uint32_t i : places) {
             const std::uint32_t next = nodes_[i].next;
-            if (nodes_[i].symbol != left || next == none || nodes_[next].symbol != right) continue;  // was here once
+            if (nodes_[i].symbol != left || next == none || nodes_[next].symbol != right) continue;  // was already here
             const std::uint32_t previous = nodes_[i].previous, after = nodes_[next].next;
             if (previous != none) fewer(previous);
             fewer(i);
@@ -89,12 +89,12 @@ private:
 
     struct node {
         std::uint32_t symbol, previous, next;
-        std::uint64_t count;  // of the word that contains it
+        std::uint64_t count;  // count of the containing word
     };
     struct pair {
         std::uint32_t left, right;
         std::uint64_t count = 0;
-        std::vector<std::uint32_t> places = {};  // nodes of left symbols; some may have been merged otherwise since
+        std::vector<std::uint32_t> places = {};  // nodes of left symbols; some may have been merged differently since
         bool touched = false;
     };
     struct entry {
@@ -102,7 +102,7 @@ private:
         std::size_t pair;
     };
 
-    // Symbols are compared as text: UTF-8 bytes sort in the order of their code points.
+    // Symbols are compared as text: UTF-8 bytes sort in code point order.
     bool worse(const entry& a, const entry& b) const
     {
         if (a.count != b.count) return a.count < b.count;
@@ -124,7 +124,7 @@ private:
     void add(const std::string& word, std::uint64_t count)
     {
         const std::size_t first = nodes_.size();
-        if (word.size() >= none - first) throw error("byte-pair encoding: more text than 2^32 characters of words");
+        if (word.size() >= none - first) throw error("byte-pair encoding: more than 2^32 characters of words");
         for (std::size_t position = 0; position < word.size();) {
             const utf8_character character = utf8_at(word, position);
             if (!character.valid)
@@ -147,7 +147,7 @@ private:
         return at->second;
     }
 
-    /// The pair that begins at a node.
+    /// The pair that starts at a node.
     std::size_t pair_at(std::uint32_t i)
     {
         const std::uint32_t left = nodes_[i].symbol, right = nodes_[nodes_[i].next].symbol;
@@ -181,26 +181,26 @@ private:
     std::unordered_map<std::string, std::uint32_t> numbers_;
     std::vector<pair> pairs_;
     std::unordered_map<std::uint64_t, std::size_t> pair_numbers_;
-    std::vector<std::size_t> touched_;  // pairs that have grown
+    std::vector<std::size_t> touched_;  // pairs with increased counts
     std::vector<entry> queue_;          // a heap
 };
 
 }  // namespace detail
 
-/// Learns at most `merges` merges: repeatedly, the most frequent pair of neighboring symbols becomes one symbol. Among
-/// equally frequent pairs the greatest is taken, by its left symbol, then its right one (as text); pairs that occur
-/// fewer than `least` times are not merged. Returns the same codes as subword-nmt on the same text: see bpe_codes.
+/// Learns at most `merges` merges: repeatedly, the most frequent pair of neighboring symbols becomes one symbol. Of
+/// equally frequent pairs, the largest is chosen, by its left symbol, then by its right one (as text). Pairs with
+/// counts below `least` are not merged. Returns the same codes as subword-nmt: see bpe_codes.
 ///
-/// Only the neighbors of a merge are recounted, so the time grows with the text and hardly with the merges. The result
-/// depends only on the counts. Throws heed::error if a word is not UTF-8 or there is no word.
+/// Only the neighbors of a merge are recounted, so the time depends on the size of the text and hardly on the number of
+/// merges. The result depends only on the counts. Throws heed::error if a word is not UTF-8 or there are no words.
 ///
 ///     word_counts words;
 ///     count_words(words, english);
-///     count_words(words, german);            // joint; or learn from each alone
+///     count_words(words, german);            // joint; or learn from each separately
 ///     bpe_codes codes = learn_bpe(words, 10000);
 inline bpe_codes learn_bpe(const word_counts& words, std::size_t merges, std::uint64_t least = 2)
 {
-    if (words.empty()) throw error("byte-pair encoding: no word to learn from");
+    if (words.empty()) throw error("byte-pair encoding: no words to learn from");
     detail::bpe_learner learner(words);
     std::vector<bpe_merge> learned;
     while (learned.size() < merges) {

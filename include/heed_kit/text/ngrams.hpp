@@ -11,7 +11,7 @@
 /// All n-grams of a text whose words are numbers.
 namespace heed::inline HEED_TARGET::text {
 
-/// Up to N numbers, none of them 0, latest first; unused positions are 0. Exact, unlike a hash of the words.
+/// Up to N numbers from 1, latest first; unused positions are 0. Exact, unlike a hash of the words.
 template <std::size_t N>
 using gram = std::array<std::uint32_t, N>;
 

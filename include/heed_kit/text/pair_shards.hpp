@@ -24,21 +24,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// Sentence pairs that do not fit in memory, as numbers of words in one file of shards, of which one at a time is read.
+/// Sentence pairs that do not fit in memory, as word ids in a file of shards that are read one at a time.
 ///
-///     pair_shards_writer file("text.corpus", sizes, 32000, 32000, "of which text", "and what belongs to it");
-///     file.add(0, source_ids, target_ids);  // in any order of the shards, each of the size announced
+///     pair_shards_writer file("text.corpus", sizes, 32000, 32000, "text stamp", "a note");
+///     file.add(0, source_ids, target_ids);  // shards in any order, with the announced sizes
 ///     file.commit();
 ///
 ///     pair_shards text("text.corpus");
 ///     id_pairs some = text.read(2);
 ///
-/// The file is of this kind of machine, a cache and not a format to exchange: a header of 64-bit numbers in the
-/// machine's byte order with the place, sizes and hash of each shard, two texts that the writer chose, then the shards:
-/// the ends of the source sentences, those of the target sentences, the source words, the target words.
+/// The file is a machine-dependent cache, not an exchange format: a header of 64-bit numbers in native byte order with
+/// the position, sizes and hash of each shard, two texts from the writer, then the shards: the ends of the source
+/// sentences, those of the target sentences, the source words, the target words.
 namespace heed::inline HEED_TARGET::text {
 
-/// What a shard holds.
+/// The size of a shard.
 struct shard_size {
     std::uint64_t pairs = 0, source_words = 0, target_words = 0;
 
@@ -50,7 +50,7 @@ namespace detail {
 struct shard_entry {
     std::uint64_t place;
     shard_size size;
-    std::uint64_t hash;  // of its bytes
+    std::uint64_t hash;  // hash of its bytes
 };
 
 struct shards_header {
@@ -58,10 +58,10 @@ struct shards_header {
                   note_bytes = 0, hash = 0;
 };
 
-/// "heedprs1" as a number: another byte order reads another one.
+/// "heedprs1" as a number: another byte order gives another number.
 inline constexpr std::uint64_t shards_magic = 0x6865656470727331;
 
-/// A hash of bytes, in groups of 8. It may be computed in parts if each but the last is a number of groups.
+/// A hash of bytes, in groups of 8. It may be computed in parts if each part except the last has a multiple of 8 bytes.
 inline std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t from)
 {
     for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
@@ -85,13 +85,13 @@ inline std::array<std::uint64_t, 4> parts_of(const shard_size& size, std::uint64
 
 }  // namespace detail
 
-/// Reads such a file, a shard at a time.
+/// Reads such a file, one shard at a time.
 class pair_shards {
 public:
-    /// Opens it. Throws heed::error if it is not such a file, is damaged or is cut off.
+    /// Opens the file. Throws heed::error if it has another format, is damaged or is truncated.
     explicit pair_shards(const std::filesystem::path& path) : name_(path.string())
     {
-        const auto file = std::make_shared<descriptor>();  // first: nothing is left open if memory runs out
+        const auto file = std::make_shared<descriptor>();  // first, so that no file stays open if memory runs out
         file_ = file;
         file->number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (file->number < 0) throw error(name_ + ": cannot be opened: " + std::strerror(errno));
@@ -104,7 +104,7 @@ public:
         if (header_.bytes != size || header_.shards > rest / sizeof(detail::shard_entry) ||
             header_.stamp_bytes > rest || header_.note_bytes > rest ||
             header_.shards * sizeof(detail::shard_entry) + header_.stamp_bytes + header_.note_bytes > rest)
-            damaged("it is cut off, or its sizes contradict themselves");
+            damaged("it is truncated, or its sizes contradict each other");
         entries_.resize(header_.shards);
         stamp_.resize(header_.stamp_bytes);
         note_.resize(header_.note_bytes);
@@ -124,7 +124,7 @@ public:
                 end += part;
             if (each.place < place || each.place > size || each.size.pairs > size || each.size.source_words > size ||
                 each.size.target_words > size || end > size)
-                damaged("a shard lies outside it");
+                damaged("a shard is outside the file");
             pairs_ += each.size.pairs;
             content_ = mix(content_ ^ each.hash);
         }
@@ -132,21 +132,21 @@ public:
 
     /// The number of shards.
     std::size_t size() const { return entries_.size(); }
-    /// Of all shards together.
+    /// The number of sentence pairs in all shards.
     std::size_t pairs() const { return pairs_; }
-    /// How many words the vocabularies have whose numbers it holds.
+    /// The sizes of the vocabularies.
     std::uint64_t source_vocabulary() const { return header_.source_vocabulary; }
-    std::uint64_t target_vocabulary() const { return header_.target_vocabulary; }  ///< of the translations
-    /// How many pairs and words a shard has.
+    std::uint64_t target_vocabulary() const { return header_.target_vocabulary; }  ///< of the target
+    /// The numbers of pairs and words in a shard.
     const shard_size& size_of(std::size_t shard) const { return entries_[shard].size; }
-    /// What the text was when it was written; see the writer.
+    /// The stamp of the text when the file was written; see the writer.
     const std::string& stamp() const { return stamp_; }
-    /// What the writer noted beside it.
+    /// The note of the writer.
     const std::string& note() const { return note_; }
     /// A hash of all shards.
     std::uint64_t hash() const { return content_; }
 
-    /// The sentence pairs of a shard. Throws heed::error if the file was changed since it was written.
+    /// The sentence pairs of a shard. Throws heed::error if the file was changed after writing.
     id_pairs read(std::size_t shard) const
     {
         const detail::shard_entry& one = entries_.at(shard);
@@ -166,7 +166,7 @@ public:
         return pairs;
     }
 
-    /// Whether the file begins as such a file does, whatever its state.
+    /// Whether the file has the signature of this format, even if it is damaged.
     static bool is_one(const std::filesystem::path& path)
     {
         const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -177,7 +177,7 @@ public:
         return read && magic == detail::shards_magic;
     }
 
-    /// A hash of what is in front of the shards.
+    /// A hash of the data before the shards.
     static std::uint64_t hash_of_header(detail::shards_header header, const std::vector<detail::shard_entry>& entries,
                                         const std::string& stamp, const std::string& note)
     {
@@ -204,7 +204,7 @@ private:
     [[noreturn]] void not_ours() const { throw error(name_ + ": not a file of sentence pairs as numbers"); }
     [[noreturn]] void damaged(const std::string& how) const
     {
-        throw error(name_ + ": is damaged: " + how + "; remove it, and it is made anew from the text");
+        throw error(name_ + ": is damaged: " + how + "; remove it to rebuild it from the text");
     }
 
     void get(std::uint64_t place, std::span<std::byte> bytes) const
@@ -213,14 +213,14 @@ private:
             const ::ssize_t count = ::pread(file_->number, bytes.data(), bytes.size(), static_cast<::off_t>(place));
             if (count < 0 && errno == EINTR) continue;
             if (count < 0) throw error(name_ + ": cannot be read: " + std::strerror(errno));
-            if (count == 0) damaged("it was cut off while it was in use");
+            if (count == 0) damaged("it was truncated while in use");
             place += static_cast<std::uint64_t>(count);
             bytes = bytes.subspan(static_cast<std::size_t>(count));
         }
     }
 
     std::string name_, stamp_, note_;
-    std::shared_ptr<const descriptor> file_;  // kept open: a file of the same name is another one
+    std::shared_ptr<const descriptor> file_;  // kept open, since the file of that name may be replaced
     detail::shards_header header_;
     std::vector<detail::shard_entry> entries_;
     std::size_t pairs_ = 0;
@@ -230,7 +230,7 @@ private:
 /// Writes such a file, as a whole or not at all (io::atomic_file).
 class pair_shards_writer {
 public:
-    /// `sizes`: what each shard will hold.
+    /// `sizes`: the final size of each shard.
     pair_shards_writer(const std::filesystem::path& path, const std::vector<shard_size>& sizes,
                        std::size_t source_vocabulary, std::size_t target_vocabulary, std::string stamp,
                        std::string note)
@@ -260,7 +260,7 @@ public:
         done_.resize(sizes.size());
     }
 
-    /// Appends a pair to a shard. Throws heed::error if it has no room, and if writing fails.
+    /// Appends a pair to a shard. Throws heed::error if the shard is full, and if writing fails.
     void add(std::size_t shard, std::span<const word_id> source, std::span<const word_id> target)
     {
         std::array<stream, 4>& parts = shards_.at(shard);
@@ -268,7 +268,7 @@ public:
         const shard_size& all = entries_[shard].size;
         if (done.pairs == all.pairs || source.size() > all.source_words - done.source_words ||
             target.size() > all.target_words - done.target_words)
-            throw error(name_ + ": shard " + std::to_string(shard + 1) + " has no room for another pair");
+            throw error(name_ + ": shard " + std::to_string(shard + 1) + " is full");
         done.pairs += 1;
         done.source_words += source.size();
         done.target_words += target.size();
@@ -278,7 +278,7 @@ public:
         put_ids(parts[3], target, header_.target_vocabulary);
     }
 
-    /// Checks that each shard is full, and renames the file to its place.
+    /// Checks that each shard is full, and renames the file to its final name.
     void commit()
     {
         for (std::size_t s = 0; s < shards_.size(); ++s) {
@@ -303,7 +303,7 @@ public:
 
 private:
     struct stream {
-        std::uint64_t place = 0, hash = 0;  // where the next bytes go, and of those before
+        std::uint64_t place = 0, hash = 0;  // position of the next bytes, and hash of the previous ones
         std::vector<std::byte> waiting = {};
     };
 
@@ -335,7 +335,7 @@ private:
     std::string name_;
     heed::io::atomic_file file_;
     std::string stamp_, note_;
-    std::size_t room_;  // bytes that wait to be written, a number of groups of 8
+    std::size_t room_;  // bytes to be written, a multiple of 8
     detail::shards_header header_;
     std::vector<detail::shard_entry> entries_;
     std::vector<std::array<stream, 4>> shards_;

@@ -19,13 +19,13 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// How long the phrases of a pair may be, in words.
+/// Maximum lengths of the phrases of a pair, in words.
 struct phrase_options {
     std::size_t longest_source = 4;  ///< at most 4
     std::size_t longest_target = 8;
 };
 
-/// A phrase pair of a sentence pair: source words begin … end - 1, and the target words that translate them.
+/// A phrase pair of a sentence pair: source words begin … end - 1, and the target words of their translation.
 struct phrase_pair {
     std::size_t source_begin = 0, source_end = 0;
     std::size_t target_begin = 0, target_end = 0;
@@ -36,17 +36,17 @@ struct phrase_pair {
 
 /// The phrase pairs that are consistent with the links (source position, target position) of a sentence pair: there is
 /// a link inside, and no word of either phrase is linked to a word outside (Och & Ney 2004, section 3.2; Koehn, Och &
-/// Marcu 2003). Words without a link may belong to a phrase or not. `links` are those of one aligner or, better, those
-/// that metrics::symmetrize() makes of two. Throws heed::error for a link outside the sentences.
+/// Marcu 2003). Unlinked words may be inside or outside a phrase. `links` are those of one aligner or, better, those of
+/// two merged by metrics::symmetrize(). Throws heed::error for a link outside the sentences.
 ///
-/// In order of source_begin, source_end, target_begin, target_end. Time linear in the source words times the options'
+/// In order of source_begin, source_end, target_begin, target_end. Time linear in the source words times the maximum
 /// lengths.
 inline std::vector<phrase_pair> extract_phrases(std::span<const std::pair<int, int>> links, std::size_t source_words,
                                                 std::size_t target_words, const phrase_options& how = {})
 {
     constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     struct range {
-        std::size_t first = none, last = 0;  // of the linked words; none if there is no link
+        std::size_t first = none, last = 0;  // range of the linked words; empty without links
         void include(std::size_t word)
         {
             first = std::min(first, word);
@@ -77,7 +77,7 @@ inline std::vector<phrase_pair> extract_phrases(std::span<const std::pair<int, i
             for (std::size_t j = linked.first; j <= linked.last; ++j)
                 inside = inside && (!of_target[j].linked() || (of_target[j].first >= begin && of_target[j].last < end));
             if (!inside) continue;
-            // With any number of neighbors that have no link.
+            // Extended by any number of unlinked neighbors.
             std::size_t leftmost = linked.first;
             while (leftmost > 0 && !of_target[leftmost - 1].linked() && linked.last - leftmost + 1 < how.longest_target)
                 --leftmost;
@@ -92,33 +92,33 @@ inline std::vector<phrase_pair> extract_phrases(std::span<const std::pair<int, i
     return result;
 }
 
-/// The target words that translate each source phrase of up to four words: "phrase words" beside a dictionary's words,
-/// for candidate lists (Mi et al. 2016; Sankaran et al. 2016, §6.2). In a pair of phrases every source word may be
-/// linked to every target word.
+/// The target words of the translations of each source phrase of up to four words: "phrase words", used in addition to
+/// the words of a dictionary in candidate lists (Mi et al. 2016; Sankaran et al. 2016, §6.2). In a pair of phrases
+/// every source word may be linked to every target word.
 class phrase_table {
 public:
-    static constexpr std::size_t longest = 4;  ///< words of a source phrase
+    static constexpr std::size_t longest = 4;  ///< maximum number of words of a source phrase
 
     struct translation {
         word_id target;
-        double count;  ///< of the phrase's pairs, so many have this word
+        double count;  ///< number of the phrase's pairs with this word
     };
 
     phrase_table() = default;
 
-    /// Learns from the links of each sentence pair. Throws heed::error if there are not as many of each, for links
-    /// outside their sentences, and for source phrases of no word or more than 4.
+    /// Learns from the links of each sentence pair. Throws heed::error if the numbers of sentences and alignments
+    /// differ, for links outside their sentences, and for source phrases of 0 words or more than 4.
     static phrase_table learn(id_lists sources, id_lists targets,
                               std::span<const std::vector<std::pair<int, int>>> links, const phrase_options& how = {})
     {
         if (sources.size() != targets.size() || sources.size() != links.size())
             throw error("phrases: " + std::to_string(sources.size()) + " source sentences, " +
                         std::to_string(targets.size()) + " target sentences and " + std::to_string(links.size()) +
-                        " alignments; give as many of each");
+                        " alignments; the numbers must be equal");
         if (how.longest_source == 0 || how.longest_source > longest)
-            throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") + "; give 1 to " +
+            throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") + "; must be 1 to " +
                         std::to_string(longest));
-        // A list is merged whenever it has doubled.
+        // A list is merged whenever its size has doubled.
         struct growing {
             std::vector<translation> words;
             std::size_t merged = 0;
@@ -150,7 +150,7 @@ public:
         return result;
     }
 
-    /// The target words of a source phrase, the most frequent first, equal ones by id; none for an unseen phrase.
+    /// The target words of a source phrase, most frequent first, ties by id; empty for unseen phrases.
     std::span<const translation> of(std::span<const word_id> phrase) const
     {
         if (phrase.empty() || phrase.size() > longest) return {};
@@ -159,8 +159,8 @@ public:
         return found->second;
     }
 
-    /// Calls see(word) for the first `per_phrase` target words of each phrase in a source sentence; some words several
-    /// times. Time linear in the sentence.
+    /// Calls see(word) for the first `per_phrase` target words of each phrase in a source sentence, possibly several
+    /// times for a word. Time linear in the sentence.
     template <class See>
     void words_of(std::span<const word_id> source, std::size_t per_phrase, const See& see) const
     {
@@ -189,8 +189,8 @@ public:
         return result;
     }
 
-    /// Replaces the target words of a phrase, best first; for a table from elsewhere. Throws heed::error for a phrase
-    /// of no word or more than 4.
+    /// Replaces the target words of a phrase, best first, to fill a table from another source. Throws heed::error for a
+    /// phrase of 0 words or more than 4.
     void set(std::span<const word_id> phrase, std::vector<translation> words)
     {
         if (phrase.empty() || phrase.size() > longest)
@@ -200,7 +200,7 @@ public:
     }
 
 private:
-    // Ids from 1 and latest first, as for_each_gram has them.
+    // Ids from 1 and latest first, as in for_each_gram.
     static gram<longest> key(std::span<const word_id> phrase)
     {
         gram<longest> result{};
@@ -208,7 +208,7 @@ private:
         return result;
     }
 
-    /// Adds up the counts of equal words; returns the number of words.
+    /// Merges the counts of equal words; returns the number of words.
     static std::size_t merge(std::vector<translation>& list)
     {
         std::sort(list.begin(), list.end(),

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-/// Raw text: lines as people write them into tokens that a model learns from, and back, with all that this takes in one
-/// object that a model file can hold.
+/// Converts raw text to tokens for a model, and back. One object contains all required data and can be stored in a
+/// model file.
 ///
 ///     const auto english = raw_text::learn(lines);
 ///     english.read("A man is sleeping.").tokens;        // {"▁a", "▁man", "▁is", "▁sleep", "ing", "￭."}
@@ -28,24 +28,24 @@
 ///     const auto line = english.write(tokens);
 ///     spaced(line.words, line.joined);                  // "A man is sleeping."
 ///
-/// A line is normalized and cut into words and symbols by Unicode's rules (text/unicode.hpp); a word that begins a
-/// sentence is written as elsewhere (text/casing.hpp); words are split into learned pieces (text/sentence_pieces.hpp);
-/// marks keep the spaces (text/tokenizer.hpp). So write() gives exactly the normalized line, whatever it was.
+/// A line is normalized and split into words and symbols by the rules of Unicode (text/unicode.hpp); the first word of
+/// a sentence gets its usual case (text/casing.hpp); words are split into learned subwords (text/sentence_pieces.hpp);
+/// marks encode the spaces (text/tokenizer.hpp). write() restores exactly the normalized line.
 namespace heed::inline HEED_TARGET::text {
 
-/// How raw text becomes tokens.
+/// Options of the tokenization.
 struct raw_text_options {
-    std::size_t pieces = 4000;  // that are learned, at most; if the characters need more, as many as those need
+    std::size_t pieces = 4000;  // maximum number of subwords; the characters may require more
     std::string kind = "bpe";   // or "unigram"
     bool casing = true;         // otherwise "The" and "the" are two words
 
     friend bool operator==(const raw_text_options&, const raw_text_options&) = default;
 };
 
-/// A tokenizer of raw text, learned from text. Copies share the pieces; safe to use from several threads.
+/// A tokenizer of raw text, learned from text. Copies share the subwords; safe to use from several threads.
 class raw_text final : public tokenizer {
 public:
-    /// Learns from lines of one language. Throws heed::error if there is no word in them.
+    /// Learns from lines of one language. Throws heed::error if they have no words.
     static raw_text learn(std::span<const std::string> lines, const raw_text_options& how = {})
     {
         std::vector<sentence> words;
@@ -90,12 +90,12 @@ public:
 
     std::string shout(std::string_view line) const override { return upper_case(line); }
 
-    /// The pieces of words.
+    /// The subwords.
     const sentence_pieces& pieces() const { return pieces_; }
-    /// How words are usually written.
+    /// The usual casing of words.
     const usual_casing& casing() const { return usual_; }
 
-    /// The settings, the usual casing, a blank line, the pieces.
+    /// The settings, the usual casing, a blank line, the subwords.
     std::string to_text() const override
     {
         std::string text = std::string(format) + '\n';
@@ -105,7 +105,7 @@ public:
         return text + '\n' + pieces_.to_text();
     }
 
-    /// The inverse. Throws heed::error for anything else.
+    /// The inverse. Throws heed::error for invalid text.
     static raw_text from_text(std::string_view text)
     {
         const auto line = [&text]() -> std::string_view {
@@ -143,7 +143,8 @@ public:
 private:
     static constexpr std::string_view format = "heed.raw_text/1";
 
-    /// Longer words are split in parts of this many bytes: SentencePiece's time may grow with the square of a word.
+    /// Longer words are split into parts of this many bytes, since SentencePiece's time may grow quadratically with the
+    /// length of a word.
     static constexpr std::size_t longest_word = 400;
 
     static sentence words_of(const std::string& text)
@@ -153,8 +154,8 @@ private:
         return words;
     }
 
-    /// A word that begins a sentence, as written elsewhere, and whether it needs "↓", since with a capital it would be
-    /// another.
+    /// A word at the beginning of a sentence in its usual form, and whether it requires "↓", because it would be
+    /// another word with a capital.
     static std::pair<std::string, bool> at_start(const usual_casing& usual, const std::string& word)
     {
         if (!usual.capitals()) return {word, false};
@@ -163,7 +164,7 @@ private:
         return {word, title_case(word) != word};
     }
 
-    /// A word of a text to be translated. `start`: it begins a sentence. `silent`: its casing says nothing.
+    /// A word of a text to be translated. `start`: it begins a sentence. `silent`: its casing is uninformative.
     std::string forgiven(const std::string& word, bool start, bool silent) const
     {
         const std::string usual = usual_.of(word).value_or(lower_case(word));
@@ -224,7 +225,7 @@ private:
             std::size_t end = std::min(begin + longest_word, word.size());
             while (end < word.size() && (static_cast<unsigned char>(word[end]) & 0xC0u) == 0x80u) ++end;
             sentence part = pieces_.split(word.substr(begin, end - begin));
-            if (begin > 0) {  // goes on, so without "▁"
+            if (begin > 0) {  // a continuation, so without "▁"
                 part.front().erase(0, word_start.size());
                 if (part.front().empty()) part.erase(part.begin());
             }

@@ -11,10 +11,10 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// A tokenised sentence: its words, in order.
+/// A tokenized sentence: its words, in order.
 using sentence = std::vector<std::string>;
 
-/// The bytes that separate tokens. ASCII only: a no-break space (U+00A0) belongs to its token.
+/// The bytes that separate tokens. ASCII only: a no-break space (U+00A0) is part of its token.
 constexpr bool is_separator(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
 /// Calls each(word) for the words of a line, in order: "a b\tc" has "a", "b" and "c". Any run of ASCII white space

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-/// Pieces of words by SentencePiece (Debian: libsentencepiece-dev).
+/// Subwords by SentencePiece (Debian: libsentencepiece-dev).
 ///
 ///     const auto pieces = sentence_pieces::learn({{"sleep", 7}, {"sleeping", 3}, …}, 4000);
 ///     pieces.split("sleeping");      // {"▁sleep", "ing"}
@@ -33,12 +33,12 @@
 /// Kudo, Richardson: SentencePiece, EMNLP 2018; "unigram": Kudo, Subword Regularization, ACL 2018, without its
 /// sampling; "bpe": Sennrich et al. 2016.
 ///
-/// Unlike SentencePiece's own use, words are cut before (text/raw_text.hpp), so that no piece crosses a word, and its
-/// normalization is off. Programs that include this link sentencepiece and sentencepiece_train; with CMake,
-/// heed::raw_text.
+/// Text is split into words beforehand (text/raw_text.hpp), so that no subword crosses a word boundary, and
+/// SentencePiece's normalization is off. Programs that include this header must link sentencepiece and
+/// sentencepiece_train; with CMake, heed::raw_text.
 namespace heed::inline HEED_TARGET::text {
 
-/// Splits words into learned pieces. Copies share what was learned; may be used by several threads at once.
+/// Splits words into learned subwords. Copies share the learned data; safe to use from several threads.
 class sentence_pieces {
 public:
     struct piece {
@@ -48,13 +48,13 @@ public:
         friend bool operator==(const piece&, const piece&) = default;
     };
 
-    /// Learns at most `count` pieces, single characters included, from words and how often they occur. Depends on these
-    /// alone: one thread, nothing random. Throws heed::error if there is no word, if `count` is less than the
-    /// characters need, or if `kind` is neither "unigram" nor "bpe".
+    /// Learns at most `count` subwords, including single characters, from words and their counts. The result depends
+    /// only on these: one thread, no randomness. Throws heed::error if there are no words, if the characters require
+    /// more than `count`, or if `kind` is neither "unigram" nor "bpe".
     static sentence_pieces learn(const std::map<std::string, std::size_t>& words, std::size_t count,
                                  const std::string& kind = "bpe")
     {
-        if (words.empty()) throw error("pieces of words: no word to learn from");
+        if (words.empty()) throw error("subwords: no words to learn from");
         require_kind(kind);
         counted_words each(words);
         std::string learned;
@@ -73,11 +73,11 @@ public:
                                                          {"minloglevel", "3"}},
             &each, &learned);
         if (!status.ok())
-            throw error("pieces of words: SentencePiece cannot learn " + std::to_string(count) + " pieces from " +
+            throw error("subwords: SentencePiece cannot learn " + std::to_string(count) + " subwords from " +
                         std::to_string(words.size()) + " words: " + status.error_message());
         sentencepiece::SentencePieceProcessor processor;
         if (const auto loaded = processor.LoadFromSerializedProto(learned); !loaded.ok())
-            throw error(std::string("pieces of words: SentencePiece cannot read what it learned: ") +
+            throw error(std::string("subwords: SentencePiece cannot read the learned model: ") +
                         loaded.error_message());
         std::vector<piece> list;
         for (int id = 0; id < processor.GetPieceSize(); ++id)
@@ -85,47 +85,47 @@ public:
         return sentence_pieces(kind, std::move(list));
     }
 
-    /// Pieces that are known. Throws heed::error if one is empty, listed twice, not UTF-8 or has white space, or if a
+    /// Known subwords. Throws heed::error if one is empty, listed twice, not UTF-8 or contains white space, or if a
     /// score is not finite.
     sentence_pieces(std::string kind, std::vector<piece> list) : kind_(std::move(kind)), list_(std::move(list))
     {
         require_kind(kind_);
-        if (list_.empty()) throw error("pieces of words: none are listed");
+        if (list_.empty()) throw error("subwords: the list is empty");
         std::set<std::string_view> seen;
         for (const piece& each : list_) {
             const auto refuse = [&](const char* why) {
-                throw error("pieces of words: \"" + printable(each.text) + "\" " + why);
+                throw error("subwords: \"" + printable(each.text) + "\" " + why);
             };
             if (each.text.empty()) refuse("is empty");
-            if (each.text.size() > 4096) refuse("is longer than a word");
+            if (each.text.size() > 4096) refuse("is too long");
             if (find_invalid_utf8(each.text)) refuse("is not UTF-8");
             for (const char byte : each.text)
-                if (is_separator(byte) || byte == '\0') refuse("has white space in it");
-            if (each.text == unknown) refuse("is not a piece");
+                if (is_separator(byte) || byte == '\0') refuse("contains white space");
+            if (each.text == unknown) refuse("is not a subword");
             if (!std::isfinite(each.score)) refuse("has a score that is not finite");
             if (!seen.insert(each.text).second) refuse("is listed twice");
         }
         processor_ = std::make_shared<sentencepiece::SentencePieceProcessor>();
         if (const auto status = processor_->LoadFromSerializedProto(model()); !status.ok())
-            throw error(std::string("pieces of words: SentencePiece refuses them: ") + status.error_message());
+            throw error(std::string("subwords: SentencePiece rejects the list: ") + status.error_message());
     }
 
     /// "unigram" or "bpe".
     const std::string& kind() const { return kind_; }
-    /// The pieces, in the order of SentencePiece.
+    /// The subwords, in SentencePiece's order.
     const std::vector<piece>& list() const { return list_; }
 
-    /// The pieces of a word; the first begins with "▁", and joined they are "▁" and the word. A character that no piece
-    /// has is a piece by itself, together with others beside it.
+    /// The subwords of a word; the first begins with "▁", and their concatenation is "▁" and the word. A character that
+    /// is in no subword is a separate subword, together with adjacent characters of this kind.
     sentence split(const std::string& word) const
     {
         sentence pieces;
         if (const auto status = processor_->Encode(word, &pieces); !status.ok())
-            throw error("pieces of the word \"" + printable(word) + "\": " + status.error_message());
+            throw error("subwords of the word \"" + printable(word) + "\": " + status.error_message());
         return pieces;
     }
 
-    /// The kind, then a line "piece score" for each; from_text() is the inverse and checks as the constructor does.
+    /// The kind, then a line "subword score" for each; from_text() is the inverse and checks as the constructor does.
     std::string to_text() const
     {
         std::string text = kind_ + '\n';
@@ -137,7 +137,7 @@ public:
         return text;
     }
 
-    /// Pieces of to_text's lines.
+    /// Subwords from the lines of to_text().
     static sentence_pieces from_text(std::string_view text)
     {
         std::string kind;
@@ -156,8 +156,8 @@ public:
             const auto read =
                 std::from_chars(line.data() + (space == line.npos ? line.size() : space + 1), stop, score);
             if (space == line.npos || read.ec != std::errc{} || read.ptr != stop)
-                throw error("pieces of words: line " + std::to_string(number + 1) + " is \"" + printable(line) +
-                            "\"; it must be a piece and its score");
+                throw error("subwords: line " + std::to_string(number + 1) + " is \"" + printable(line) +
+                            "\"; expected a subword and its score");
             list.push_back({std::string(line.substr(0, space)), score});
         }
         return sentence_pieces(std::move(kind), std::move(list));
@@ -174,10 +174,10 @@ private:
     static void require_kind(const std::string& kind)
     {
         if (kind != "unigram" && kind != "bpe")
-            throw error("pieces of words: there is no kind \"" + printable(kind) + "\"; choose unigram or bpe");
+            throw error("subwords: there is no kind \"" + printable(kind) + "\"; choose unigram or bpe");
     }
 
-    /// Words as the trainer reads them: "word<TAB>count".
+    /// Words in the format of the trainer: "word<TAB>count".
     class counted_words : public sentencepiece::SentenceIterator {
     public:
         explicit counted_words(const std::map<std::string, std::size_t>& words) : at_(words.begin()), end_(words.end())
@@ -203,9 +203,9 @@ private:
         std::string line_;
     };
 
-    // SentencePiece reads its models as they are and trusts their tables, so none comes from a file: one is written
-    // here, of what was checked. Its format is protobuf's: fields of a number and a kind, 0 for a number, 2 for bytes
-    // after their count, 5 for four bytes.   sentencepiece_model.proto
+    // SentencePiece trusts the tables of its models, so models are never read from a file: a model is serialized here
+    // from checked data. The format is protobuf: fields of a number and a kind, 0 for a number, 2 for bytes after their
+    // count, 5 for four bytes.   sentencepiece_model.proto
     static void put_number(std::string& to, std::uint64_t value)
     {
         for (; value >= 0x80; value >>= 7) to += static_cast<char>((value & 0x7F) | 0x80);

@@ -16,12 +16,12 @@
 #include <heed/core/errors.hpp>
 #include <heed_kit/text/sentence.hpp>
 
-/// Sentences that share words, above all rare ones.
+/// Finds sentences that share words, especially rare ones.
 namespace heed::inline HEED_TARGET::text {
 
 namespace detail {
 
-/// Unit vectors of tf-idf weights, one per sentence, and for each word the sentences of one length that contain it.
+/// Unit vectors of tf-idf weights, one per sentence, and for each word the sentences of a given length that contain it.
 class tf_idf {
 public:
     explicit tf_idf(std::span<const sentence> corpus) : corpus_(corpus), vectors_(corpus.size()), scores_(corpus.size())
@@ -92,13 +92,13 @@ private:
 
 }  // namespace detail
 
-/// For each sentence, the most similar other one of the same length: hard negatives for models of sentence pairs.
+/// For each sentence, the most similar other sentence of the same length: hard negatives for models of sentence pairs.
 ///
 ///     w(t, s) = count of t in s · log(N / number of sentences with t),  similarity = cos(w(s), w(s'))
 ///
-/// Equal sentences are no candidates. If there is no other sentence of that length, the nearest length that has one is
-/// searched, the shorter of two. Of equally similar sentences the first is taken, so the result depends on the corpus
-/// alone. Throws heed::error if all sentences are equal.
+/// Equal sentences are not candidates. If there is no other sentence of that length, the nearest length with one is
+/// used, the shorter of two. Of equally similar sentences, the first is chosen, so the result depends only on the
+/// corpus. Throws heed::error if all sentences are equal.
 inline std::vector<std::size_t> most_similar(std::span<const sentence> corpus)
 {
     detail::tf_idf index(corpus);

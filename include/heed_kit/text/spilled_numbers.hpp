@@ -20,8 +20,8 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// A long row of 32-bit numbers, written once and then read from its beginning, any number of times: in memory up to
-/// `most` numbers, and beyond in a file without a name in the given folder, which is gone with the process.
+/// A long sequence of 32-bit numbers, written once and then read from its beginning any number of times. Up to `most`
+/// numbers are in memory; the rest is in an unnamed file in the given folder, which disappears with the process.
 class spilled_numbers {
 public:
     explicit spilled_numbers(std::filesystem::path folder, std::size_t most = std::size_t{1} << 24)
@@ -37,13 +37,13 @@ public:
 
     std::size_t size() const { return spilled_ + waiting_.size(); }
 
-    /// Reads them in order. There may be no push_back() in between.
+    /// Reads the numbers in order. Do not call push_back() meanwhile.
     class reader {
     public:
         explicit reader(const spilled_numbers& of) : of_(&of) {}
         explicit reader(const spilled_numbers&&) = delete;
 
-        /// The next number; after the last one it throws heed::error.
+        /// The next number; throws heed::error after the last one.
         std::uint32_t next()
         {
             if (at_ == some_.size()) refill();
@@ -69,7 +69,7 @@ public:
             at_ = 0;
             if (done_ >= of_->spilled_) {
                 some_ = std::span(of_->waiting_).subspan(done_ - of_->spilled_);
-                if (some_.empty()) throw error("a row of numbers: there are no more");
+                if (some_.empty()) throw error("spilled_numbers: read past the end");
                 return;
             }
             buffer_.resize(std::min<std::size_t>(of_->spilled_ - done_, 1 << 16));
@@ -79,21 +79,21 @@ public:
 
         const spilled_numbers* of_;
         std::vector<std::uint32_t> buffer_;
-        std::span<const std::uint32_t> some_;  // of the buffer, or those in memory
-        std::size_t done_ = 0, at_ = 0;        // numbers before these, and the next of these
+        std::span<const std::uint32_t> some_;  // position in the buffer, or in the numbers in memory
+        std::size_t done_ = 0, at_ = 0;        // numbers before the buffer, and position of the next number
     };
 
 private:
     [[noreturn]] void fail(const char* what, int reason) const
     {
-        throw error(folder_.string() + ": cannot " + what + " a temporary there: " + std::strerror(reason));
+        throw error(folder_.string() + ": cannot " + what + " a temporary file there: " + std::strerror(reason));
     }
 
     void spill()
     {
         if (!file_) {
             int file = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-            if (file < 0) {  // some file systems have no files without a name
+            if (file < 0) {  // some file systems do not support unnamed files
                 std::string name = (folder_ / ".heed-XXXXXX").string();
                 file = ::mkstemp(name.data());
                 if (file < 0) fail("create", errno);
@@ -132,7 +132,7 @@ private:
 
     std::filesystem::path folder_;
     std::size_t most_;
-    std::vector<std::uint32_t> waiting_;  // behind those in the file
+    std::vector<std::uint32_t> waiting_;  // those after the numbers in the file
     std::size_t spilled_ = 0;             // numbers in the file
     std::shared_ptr<const int> file_;
 };

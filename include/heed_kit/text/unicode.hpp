@@ -22,21 +22,21 @@
 #include <string_view>
 #include <vector>
 
-/// What heed takes of ICU (Debian: libicu-dev): one spelling for equal characters, the words of a line, and letters in
-/// lower case, in capitals and as in a title. Programs that include this link icuuc; with CMake, heed::raw_text.
+/// The functions of ICU (Debian: libicu-dev) that heed uses: normalization, word segmentation, and conversion to lower,
+/// upper and title case. Programs that include this header must link icuuc; with CMake, heed::raw_text.
 namespace heed::inline HEED_TARGET::text {
 
 namespace detail {
 
 inline void require_icu(UErrorCode status, const char* what)
 {
-    if (U_FAILURE(status)) throw error(std::string(what) + ": ICU says " + u_errorName(status));
+    if (U_FAILURE(status)) throw error(std::string(what) + ": ICU reports " + u_errorName(status));
 }
 
 inline std::int32_t icu_length(std::string_view text)
 {
     if (text.size() > std::size_t{std::numeric_limits<std::int32_t>::max()} / 4)
-        throw error("a line of " + std::to_string(text.size()) + " bytes is too long; break it into sentences");
+        throw error("a line of " + std::to_string(text.size()) + " bytes is too long; split it into sentences");
     return static_cast<std::int32_t>(text.size());
 }
 
@@ -56,7 +56,7 @@ struct word_breaks {
 
 }  // namespace detail
 
-/// The text in lower case, as no language in particular does.   Unicode, SpecialCasing
+/// The text in lower case, independent of the language.   Unicode, SpecialCasing
 inline std::string lower_case(std::string_view text)
 {
     return detail::mapped_case(
@@ -70,7 +70,7 @@ inline std::string upper_case(std::string_view text)
         text, [](auto from, auto& to, auto& status) { icu::CaseMap::utf8ToUpper("", 0, from, to, nullptr, status); });
 }
 
-/// The text with its first character as in a title, the others as they are.
+/// The text with its first character in title case, the others unchanged.
 inline std::string title_case(std::string_view text)
 {
     return detail::mapped_case(text, [](auto from, auto& to, auto& status) {
@@ -80,9 +80,9 @@ inline std::string title_case(std::string_view text)
     });
 }
 
-/// A line as it is compared and translated: in Unicode's normalization form C, each run of white space (no-break and
-/// narrow spaces, too) one space, none at its ends, without control characters and byte order marks. Normalizing twice
-/// is normalizing once. Throws heed::error if it is not UTF-8.
+/// A normalized line: in Unicode's normalization form C, each run of white space (including no-break and narrow spaces)
+/// replaced by one space, none at its ends, without control characters and byte order marks. Normalization is
+/// idempotent. Throws heed::error if it is not UTF-8.
 inline std::string normalize(std::string_view line)
 {
     std::string text;
@@ -112,7 +112,7 @@ inline std::string normalize(std::string_view line)
     return result;
 }
 
-/// Whether it has a letter or a digit. Otherwise it is a symbol.
+/// Whether it contains a letter or a digit. Otherwise it is a symbol.
 inline bool is_word(std::string_view text)
 {
     for (std::size_t at = 0; at < text.size();) {
@@ -123,16 +123,16 @@ inline bool is_word(std::string_view text)
     return false;
 }
 
-/// A word or symbol of a line: its bytes.
+/// The bytes of a word or symbol in a line.
 struct segment {
     std::size_t begin, end;
-    bool word;  // is_word() of it
+    bool word;  // whether is_word() holds
 
     friend bool operator==(const segment&, const segment&) = default;
 };
 
-/// The words of a normalized line and its symbols, one by one; together they are the line without its spaces. "can't"
-/// and "3.14" are words; a picture of several characters is one symbol.   Unicode Standard Annex 29, section 4.1
+/// The words and symbols of a normalized line; their concatenation is the line without spaces. "can't" and "3.14" are
+/// words; an emoji of several characters is one symbol.   Unicode Standard Annex 29, section 4.1
 inline std::vector<segment> segments(std::string_view line)
 {
     UErrorCode status = U_ZERO_ERROR;
@@ -140,7 +140,7 @@ inline std::vector<segment> segments(std::string_view line)
     std::unique_ptr<icu::BreakIterator>& breaks = (*kept).find;
     if (!breaks) breaks.reset(icu::BreakIterator::createWordInstance(icu::Locale::getRoot(), status));
     detail::require_icu(status, "words");
-    if (!breaks) throw error("words: ICU has no data for them");
+    if (!breaks) throw error("words: ICU has no segmentation data");
     const std::unique_ptr<UText, decltype(&utext_close)> text(
         utext_openUTF8(nullptr, line.data(), detail::icu_length(line), &status), &utext_close);
     breaks->setText(text.get(), status);

@@ -13,11 +13,11 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// A translation with its unknown words replaced: each becomes the dictionary's translation of the source word with the
-/// greatest weight at that step or, without one, that source word itself (a name, a number). Jean et al. 2015, §3.3
+/// Replaces the unknown words of a translation: each becomes the dictionary's translation of the source word with the
+/// largest weight at that step or, if there is none, the source word itself (a name, a number). Jean et al. 2015, §3.3
 ///
 /// `weights` [target words, or more][source words, or more]: the attention weights of each target word; those of the
-/// end words are ignored. The first of equal weights counts. If the source has no words, the unknown word stays.
+/// end words are ignored. The first of equal weights counts. If the source has no words, the unknown word is kept.
 template <class T>
 sentence replace_unknown(const sentence& target, const sentence& source, const std::vector<std::vector<T>>& weights,
                          const std::unordered_map<std::string, std::string>& dictionary = {},

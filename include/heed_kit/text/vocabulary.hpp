@@ -19,33 +19,33 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// A word's row in an embedding table: 0 … vocabulary::size() - 1.
+/// The row of a word in an embedding table: 0 … vocabulary::size() - 1.
 using word_id = std::uint32_t;
 
 /// Words and their ids.
 ///
-/// Four special words come first and are always there: `<pad>` = 0, `<unk>` = 1, `<s>` = 2, `</s>` = 3. They are marks,
-/// not text: a corpus word that happens to be spelled like one of them never stands for it. It is not counted, gets no
-/// id of its own, and reads as `<unk>`, so no line of text can pad, begin or end a sentence.
+/// Every vocabulary begins with four special words: `<pad>` = 0, `<unk>` = 1, `<s>` = 2, `</s>` = 3. They are marks,
+/// not text: a corpus word spelled like a special word is not treated as one. It is not counted, gets no id, and reads
+/// as `<unk>`, so text cannot pad, begin or end a sentence.
 ///
 /// Copyable; lookups by std::string_view allocate nothing; safe to read from several threads.
 class vocabulary {
 public:
     static constexpr word_id pad = 0;  ///< fills the end of short sentences in a batch
-    static constexpr word_id unk = 1;  ///< any word that is not listed
-    static constexpr word_id bos = 2;  ///< `<s>`: what a decoder reads before its first word
+    static constexpr word_id unk = 1;  ///< any unlisted word
+    static constexpr word_id bos = 2;  ///< `<s>`: the first input of a decoder
     static constexpr word_id eos = 3;  ///< `</s>`: the end of a sentence
     static constexpr std::array<std::string_view, 4> special_words{"<pad>", "<unk>", "<s>", "</s>"};
     static constexpr std::size_t unlimited = std::numeric_limits<word_id>::max();
 
-    /// The special words alone.
+    /// Only the special words.
     vocabulary()
     {
         for (const std::string_view special : special_words) words_.emplace_back(special);
     }
 
-    /// Every word that occurs at least `min_count` times, most frequent first, ties in byte order: the order depends
-    /// only on the counts. `max_size`, which includes the special words, cuts off the rarest.
+    /// All words with at least `min_count` occurrences, most frequent first, ties in byte order: the order depends only
+    /// on the counts. `max_size`, which includes the special words, excludes the rarest.
     static vocabulary build(std::span<const sentence> corpus, std::size_t min_count = 1,
                             std::size_t max_size = unlimited)
     {
@@ -55,7 +55,7 @@ public:
         return of_counts({counts.begin(), counts.end()}, min_count, max_size);
     }
 
-    /// The same of distinct words and how often each occurs.
+    /// As above for distinct words and their counts.
     static vocabulary of_counts(std::vector<std::pair<std::string_view, std::size_t>> ranked, std::size_t min_count = 1,
                                 std::size_t max_size = unlimited)
     {
@@ -72,15 +72,15 @@ public:
         return result;
     }
 
-    /// The inverse of words(). Throws heed::error unless the list begins with the four special words and all of its
-    /// words are distinct, not empty and free of white space.
+    /// The inverse of words(). Throws heed::error unless the list begins with the four special words and all words are
+    /// distinct, not empty and without white space.
     static vocabulary from_words(std::vector<std::string> words)
     {
         for (std::size_t i = 0; i < special_words.size(); ++i)
             if (i >= words.size() || words[i] != special_words[i])
                 throw error("vocabulary: word " + std::to_string(i) + " must be " + std::string(special_words[i]) +
                             (i < words.size() ? " but is \"" + words[i] + "\"" : ", but the list ends before it"));
-        if (words.size() > unlimited) throw error("vocabulary: more words than a 32-bit number can count");
+        if (words.size() > unlimited) throw error("vocabulary: the number of words exceeds 32 bits");
 
         vocabulary result;
         for (std::size_t i = special_words.size(); i < words.size(); ++i) {
@@ -89,7 +89,7 @@ public:
                 throw error("vocabulary: word " + std::to_string(i) + " (\"" + word + "\") " + why);
             };
             if (const char* const wrong = not_one_word(word)) refuse(wrong);
-            if (is_special(word)) refuse("is a special word for the second time");
+            if (is_special(word)) refuse("repeats a special word");
             if (!result.append(std::move(words[i]))) {
                 words[i] = result.words_.back();
                 refuse("is listed twice");
@@ -98,19 +98,19 @@ public:
         return result;
     }
 
-    /// One word per line, as a model's metadata stores it; from_text() is its inverse and checks as from_words() does.
-    /// Throws heed::error if a word is empty or contains white space: build() takes such words, if they are not of a
-    /// text that split() has cut.
+    /// One word per line, the format of a model's metadata; from_text() is the inverse and checks as from_words() does.
+    /// Throws heed::error if a word is empty or contains white space: build() accepts such words from text not
+    /// processed by split().
     std::string to_text() const
     {
         for (std::size_t i = special_words.size(); i < words_.size(); ++i)
             if (const char* const wrong = not_one_word(words_[i]))
                 throw error("vocabulary: word " + std::to_string(i) + " (\"" + words_[i] + "\") " + wrong +
-                            "; as text, a word is a line without white space");
+                            "; as text, each word must be a line without white space");
         return join(words_, "\n");
     }
 
-    /// A vocabulary of to_text's lines.
+    /// A vocabulary from the lines of to_text().
     static vocabulary from_text(std::string_view text)
     {
         std::vector<std::string> words;
@@ -125,17 +125,17 @@ public:
     std::size_t size() const { return words_.size(); }
     const std::vector<std::string>& words() const { return words_; }
 
-    /// Whether a word of the text has an id of its own. False for the special words.
+    /// Whether a word has an id. False for the special words.
     bool contains(std::string_view word) const { return ids_.find(word) != ids_.end(); }
 
-    /// The id of a word of the text; `unk` for one that is not listed and for a special word's spelling.
+    /// The id of a word; `unk` for unlisted words and for the spelling of special words.
     word_id id(std::string_view word) const
     {
         const auto found = ids_.find(word);
         return found == ids_.end() ? unk : found->second;
     }
 
-    /// The word with this id. Throws heed::error if there is none.
+    /// The word with this id. Throws heed::error if it does not exist.
     const std::string& word(word_id id) const
     {
         if (id >= words_.size())
@@ -144,7 +144,7 @@ public:
         return words_[id];
     }
 
-    /// A sentence as ids, one per word: no `<s>` before it, no `</s>` after it.
+    /// The ids of a sentence, one per word: without `<s>` and `</s>`.
     std::vector<word_id> encode(std::span<const std::string> words) const
     {
         std::vector<word_id> ids;
@@ -153,7 +153,7 @@ public:
         return ids;
     }
 
-    /// Ids as a sentence, up to the first `</s>`. `<pad>` and `<s>` are skipped; `<unk>` stays visible.
+    /// The words of these ids, up to the first `</s>`. `<pad>` and `<s>` are skipped; `<unk>` is kept.
     sentence decode(std::span<const word_id> ids) const
     {
         sentence words;
@@ -172,7 +172,7 @@ private:
         std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
     };
 
-    /// Why this cannot be a word of a text, or nothing.
+    /// The reason why this cannot be a word of a text, or null.
     static const char* not_one_word(std::string_view word)
     {
         if (word.empty()) return "is empty";
@@ -184,7 +184,7 @@ private:
         return std::find(special_words.begin(), special_words.end(), word) != special_words.end();
     }
 
-    /// Returns false if the word was there already; it is appended to words_ all the same.
+    /// Returns false if the word was already present; it is appended to words_ in any case.
     bool append(std::string word)
     {
         words_.push_back(std::move(word));
@@ -192,7 +192,7 @@ private:
     }
 
     std::vector<std::string> words_;                                       // by id
-    std::unordered_map<std::string, word_id, hash, std::equal_to<>> ids_;  // the words of the text only
+    std::unordered_map<std::string, word_id, hash, std::equal_to<>> ids_;  // only words of the text
 };
 
 }  // namespace heed::inline HEED_TARGET::text

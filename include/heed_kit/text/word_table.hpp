@@ -14,8 +14,8 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// Distinct words, numbered from 0 in the order in which they are first seen, and how often each was. Its memory grows
-/// with the distinct words, not with the text: their bytes, and at most 44 bytes for each.
+/// Distinct words, numbered from 0 in order of first occurrence, and their counts. The memory is proportional to the
+/// number of distinct words, not to the size of the text: the bytes of the words, and at most 44 bytes per word.
 ///
 ///     word_table words;
 ///     for_each_word(line, [&](std::string_view word) { numbers.push_back(words.see(word)); });
@@ -24,8 +24,8 @@ class word_table {
 public:
     word_table() : slots_(1024, none) {}
 
-    /// Counts a word, as `times`; returns its number. Throws heed::error for more distinct words than 32 bits can
-    /// number.
+    /// Counts a word `times` times; returns its number. Throws heed::error if the number of distinct words exceeds 32
+    /// bits.
     std::uint32_t see(std::string_view word, std::size_t times = 1)
     {
         const std::uint64_t hash = std::hash<std::string_view>{}(word);
@@ -38,7 +38,7 @@ public:
             }
         }
         if (entries_.size() >= none || word.size() > none)
-            throw error("words: more distinct ones than a 32-bit number can count");
+            throw error("words: the number of distinct words exceeds 32 bits");
         const auto number = static_cast<std::uint32_t>(entries_.size());
         entries_.push_back(
             {letters_.size(), times, static_cast<std::uint32_t>(word.size()), static_cast<std::uint32_t>(hash >> 32)});
@@ -49,7 +49,7 @@ public:
     }
 
     std::size_t size() const { return entries_.size(); }
-    /// The word with this number; there until the next call of see().
+    /// The word with this number; valid until the next call of see().
     std::string_view word(std::uint32_t number) const
     {
         return {letters_.data() + entries_[number].begin, entries_[number].length};
@@ -61,7 +61,7 @@ private:
 
     struct entry {
         std::size_t begin, count;
-        std::uint32_t length, hash;  // the upper half; the lower one has led to the slot
+        std::uint32_t length, hash;  // the upper half; the lower half selected the slot
     };
 
     void grow()
@@ -76,8 +76,8 @@ private:
     }
 
     std::vector<entry> entries_;
-    std::vector<char> letters_;         // of all words, one behind the other
-    std::vector<std::uint32_t> slots_;  // by hash, at most half of them taken
+    std::vector<char> letters_;         // bytes of all words, consecutively
+    std::vector<std::uint32_t> slots_;  // by hash, at most half full
 };
 
 }  // namespace heed::inline HEED_TARGET::text

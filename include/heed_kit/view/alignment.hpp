@@ -16,7 +16,7 @@ namespace heed::inline HEED_TARGET::view {
 
 namespace detail {
 
-/// A span of what has a name: not of a temporary that owns its elements.
+/// A span of a named object: rejects temporaries that own their elements.
 template <class T>
 struct span_of_named : std::span<const T> {
     span_of_named() = default;
@@ -24,13 +24,14 @@ struct span_of_named : std::span<const T> {
         requires(std::convertible_to<R, std::span<const T>>)
     span_of_named(R&& of) : std::span<const T>(of)
     {
-        static_assert(std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>,
-                      "heed: an alignment refers to its weights and words, and this is a temporary, which is gone at "
-                      "the end of the line: give it a name first");
+        static_assert(
+            std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>,
+            "heed: an alignment refers to its weights and words, but this is a temporary that is destroyed at "
+            "the end of the statement: store it in a variable first");
     }
 };
 
-/// The same of a text.
+/// As above for a text.
 struct text_of_named : std::string_view {
     text_of_named() = default;
     text_of_named(const char* text) : std::string_view(text) {}
@@ -41,19 +42,19 @@ struct text_of_named : std::string_view {
 
 }  // namespace detail
 
-/// The data for a picture of one sentence pair: how much each target word attended to each source word. It refers to
-/// the caller's data, copies nothing, and takes no temporary.
+/// The data of a picture of one sentence pair: the attention of each target word to each source word. It refers to the
+/// caller's data without copying, and does not accept temporaries.
 struct alignment {
-    detail::span_of_named<float> weights;       ///< [S,T], row-major: row j has target word j's weights over the source
-    detail::span_of_named<std::string> source;  ///< T words, the columns
-    detail::span_of_named<std::string> target;  ///< S words, the rows
+    detail::span_of_named<float> weights;  ///< [S,T], row-major: row j has the weights of target word j over the source
+    detail::span_of_named<std::string> source;             ///< T words, the columns
+    detail::span_of_named<std::string> target;             ///< S words, the rows
     detail::span_of_named<std::pair<int, int>> gold = {};  ///< links (source, target position) to be marked
     detail::text_of_named title = {};
 
     /// The weight of source word `column` for target word `row`.
     float weight(std::size_t row, std::size_t column) const { return weights[row * source.size() + column]; }
 
-    /// Is source word `column` linked with target word `row`?
+    /// Whether source word `column` is linked to target word `row`.
     bool is_gold(std::size_t row, std::size_t column) const
     {
         for (const auto& [i, j] : gold)
@@ -73,7 +74,7 @@ inline void require_fit(std::string_view where, const alignment& picture)
     for (const auto& [i, j] : picture.gold)
         if (i < 0 || j < 0 || std::cmp_greater_equal(i, columns) || std::cmp_greater_equal(j, rows))
             throw shape_error(std::string(where) + ": the gold link " + std::to_string(i) + "-" + std::to_string(j) +
-                              " lies outside " + std::to_string(columns) + " source and " + std::to_string(rows) +
+                              " is outside " + std::to_string(columns) + " source and " + std::to_string(rows) +
                               " target words");
 }
 

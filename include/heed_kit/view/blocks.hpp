@@ -10,19 +10,19 @@
 
 namespace heed::inline HEED_TARGET::view {
 
-/// A mask as text, a character for each block of `size` queries and `size` keys: █ where every query sees every key,
-/// ▒ where some see some, · where none sees any. Tiles (attention/execute/tiled.hpp) compute nothing of such a block;
-/// but theirs are of other sizes.
+/// A mask as text, a character for each block of `size` queries and `size` keys: █ if every query sees every key,
+/// ▒ if some pairs are visible, · if no pair is visible. Tiled attention (attention/execute/tiled.hpp) skips blocks of
+/// the last kind, though its blocks have other sizes.
 ///
 ///     std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);
 ///
-/// A row for each block of queries. The last query stands at the last key, as in attention; `batch` and `head` are the
-/// numbers that the mask is asked with. Throws shape_error if size is 0.
+/// The text has a row for each block of queries. The last query is at the position of the last key, as in attention;
+/// `batch` and `head` are passed to the mask. Throws shape_error if size is 0.
 template <class Mask>
 std::string blocks(const Mask& mask, std::size_t queries, std::size_t keys, std::size_t size, std::size_t batch = 0,
                    std::size_t head = 0)
 {
-    if (size == 0) throw shape_error("view::blocks: blocks of size 0; there must be at least one query in each");
+    if (size == 0) throw shape_error("view::blocks: blocks of size 0; each must have at least one query");
     const auto number = [](std::size_t n) { return static_cast<std::int32_t>(n); };
     score_index p;
     p.batch = number(batch);

@@ -18,11 +18,11 @@
 
 namespace heed::inline HEED_TARGET::view {
 
-/// One line of a chart, or its bars of one color. A point with a coordinate that is not finite leaves a gap in the
-/// line, a bar that is not finite is omitted; all finite numbers are drawn.
+/// A line of a chart, or its bars of one color. A point with a coordinate that is not finite leaves a gap in the line;
+/// a bar that is not finite is omitted. All finite numbers are drawn.
 struct series {
     std::string name = {};
-    std::vector<double> xs = {};  ///< empty where the chart has groups
+    std::vector<double> xs = {};  ///< empty if the chart has groups
     std::vector<double> ys = {};
 };
 
@@ -33,8 +33,8 @@ struct chart {
     std::string y_label = {};
     std::vector<series> all = {};
     std::vector<std::string> groups = {};  ///< names along the x axis; each series then has one y per group and no xs
-    bool bars = false;                     ///< over groups only
-    bool from_zero = false;                ///< the y axis includes 0; that of bars always does
+    bool bars = false;                     ///< only over groups
+    bool from_zero = false;                ///< the y axis includes 0; always true for bars
     double width = 760, height = 420;      ///< pixels
 };
 
@@ -59,13 +59,13 @@ struct axis {
     std::vector<double> ticks = {};
 
     /// For finite values from `low` to `high`: about `most` ticks, at least two. `rounded`: the axis begins and ends at
-    /// a tick; otherwise no value is more than half a step beyond the last one. `whole`: all values are integers, such
+    /// a tick; otherwise no value is more than half a step beyond the last tick. `whole`: all values are integers, such
     /// as epochs, and so are the ticks. Values that differ by less than one part in 10¹² count as equal, and values
-    /// below 1e-290 as 0. So a tick is never more than about 10¹⁴ steps from 0, and counting steps stays exact.
+    /// below 1e-290 as 0. So a tick is at most about 10¹⁴ steps from 0, and counting steps is exact.
     static axis over(double low, double high, std::size_t most, bool rounded, bool whole = false)
     {
-        if (!(low <= high) || largest(low, high) < 1e-290) low = 0, high = 1;  // no values, or all of them 0
-        // Halves, here and in share(): the range from -1e308 to 1e308 is larger than any double.
+        if (!(low <= high) || largest(low, high) < 1e-290) low = 0, high = 1;  // no values, or all are 0
+        // Halved, here and in share(): the range from -1e308 to 1e308 exceeds the largest double.
         if (high / 2 - low / 2 <= 0.5e-12 * largest(low, high)) {
             const double around = whole && largest(low, high) < 1e9 ? 1 : 0.1 * std::abs(low);
             low = bounded(low - around), high = bounded(high + around);
@@ -87,10 +87,10 @@ struct axis {
         return result.ticks.size() < 2 && most < 20 ? over(low, high, 2 * most, rounded, whole) : result;
     }
 
-    /// The position of a value: 0 at the axis' low end, 1 at its high end.
+    /// The position of a value: 0 at the low end of the axis, 1 at the high end.
     double share(double value) const { return (value / 2 - low / 2) / (high / 2 - low / 2); }
 
-    /// The label of a tick: as many decimals as the ticks need, thousands separated from 10 000 on.
+    /// The label of a tick, with the required number of decimals and separators of thousands from 10 000 on.
     std::string name(double tick) const
     {
         if (exponential()) return general(tick, std::max(4, digits()));
@@ -101,13 +101,13 @@ struct axis {
         return text;
     }
 
-    /// Whether its numbers are written as 1e+09.
+    /// Whether the numbers are written as 1e+09.
     bool exponential() const { return largest(low, high) >= 1e9 || step < 1e-6; }
 
-    /// The number of significant digits that tell neighboring ticks apart.
+    /// The number of significant digits that distinguishes neighboring ticks.
     int digits() const { return 1 + static_cast<int>(std::ceil(std::log10(largest(low, high) / step))); }
 
-    /// With at most this many significant digits.
+    /// Formats with at most this many significant digits.
     static std::string general(double value, int digits)
     {
         std::array<char, 64> buffer{};
@@ -125,7 +125,7 @@ private:
     static double largest(double low, double high) { return std::max(std::abs(low), std::abs(high)); }
 };
 
-/// A text that begins (-1), is centerd (0) or ends (1) at x.
+/// A text that begins (-1), is centered (0) or ends (1) at x.
 inline std::string chart_text(std::string_view text, double x, double y, int anchor, std::string_view attributes = "")
 {
     const bool from_right = text::is_right_to_left(text);
@@ -155,7 +155,7 @@ inline std::string chart_style()
     return result + "}\n</style>\n";
 }
 
-/// Colors as attributes, for renderers without style sheets; the dark ones are in the style sheet.
+/// Colors as attributes, for renderers without style sheets; the dark colors are in the style sheet.
 inline std::string stroke(std::size_t n)
 {
     const std::size_t hue = n % colors.size();
@@ -172,12 +172,12 @@ inline std::string fill(std::size_t n, std::string_view more = "")
 }
 
 struct point {
-    double x = 0, y = 0;    // in the picture
-    std::size_t index = 0;  // in the series
+    double x = 0, y = 0;    // position in the picture
+    std::size_t index = 0;  // index in the series
 };
 
-/// Thins out many points to those that can be told apart: the first, lowest, highest and last per column of pixels.
-/// `points` is one unbroken run.
+/// Reduces many points to distinguishable ones: the first, lowest, highest and last per column of pixels. `points` is
+/// one unbroken run.
 inline std::vector<point> visible(const std::vector<point>& points)
 {
     if (points.size() <= 2000) return points;
@@ -198,11 +198,11 @@ inline std::vector<point> visible(const std::vector<point>& points)
 
 inline void require_fit(const chart& picture)
 {
-    if (picture.bars && picture.groups.empty()) throw error("view::svg: a chart of bars needs groups");
+    if (picture.bars && picture.groups.empty()) throw error("view::svg: a bar chart requires groups");
     for (const double side : {picture.width, picture.height})
         if (!(side > 0 && side <= 1e6))
             throw error("view::svg: a chart of " + axis::general(picture.width, 4) + " by " +
-                        axis::general(picture.height, 4) + " pixels; each must be above 0, and 1e6 at most");
+                        axis::general(picture.height, 4) + " pixels; both must be above 0 and at most 1e6");
     for (const series& line : picture.all) {
         const bool grouped = !picture.groups.empty();
         if (grouped && !line.xs.empty())
@@ -214,7 +214,7 @@ inline void require_fit(const chart& picture)
     }
 }
 
-/// Draws one chart, whose parts have been checked.
+/// Draws one chart, which has been validated.
 class chart_drawing {
 public:
     explicit chart_drawing(const chart& picture) : picture_(picture), groups_(picture.groups.size())
@@ -233,7 +233,7 @@ public:
                 y_low = std::min(y_low, line.ys[i]), y_high = std::max(y_high, line.ys[i]);
             }
         if (picture.bars || picture.from_zero) y_low = std::min(y_low, 0.0), y_high = std::max(y_high, 0.0);
-        if (x_low > 0 && x_low < 0.15 * x_high) x_low = 0;  // counts begin at 0
+        if (x_low > 0 && x_low < 0.15 * x_high) x_low = 0;  // counts start at 0
 
         bottom_ = picture.height - 16 - (picture.x_label.empty() ? 20 : 44);
         top_ = 20;
@@ -244,7 +244,8 @@ public:
         left_ = margin + widest_name(y_) + 8;
         right_ = std::max(left_ + 40, picture.width - margin - 6);
         const double wide = right_ - left_;
-        // One tick per epoch if there are few; otherwise a tick about every 85 pixels, or wider where labels need it.
+        // One tick per epoch if there are few; otherwise a tick about every 85 pixels, or further apart if the labels
+        // require it.
         const bool each = whole_xs && x_high - x_low <= std::min(20.0, wide / 34) && std::abs(x_high) < 1000;
         const auto with_ticks = [&](double most) {
             return axis::over(x_low, x_high, static_cast<std::size_t>(most), false, whole_xs);
@@ -374,7 +375,7 @@ private:
             for (std::size_t i = 0; i < run.size(); ++i)
                 path += (i == 0 ? "M" : "L") + number(run[i].x) + " " + number(run[i].y);
         }
-        const std::size_t every = total / 200 + 1;  // points that react to the pointer
+        const std::size_t every = total / 200 + 1;  // points that respond to the pointer
         std::size_t position = 0;
         for (const std::vector<point>& run : runs)
             for (const point& p : run) {
@@ -395,8 +396,8 @@ private:
         return y_.exponential() ? axis::general(value, 4) : fixed(value, whole_ ? 0 : y_.step < 0.5 ? 2 : 1);
     }
 
-    /// How numbers are written above their bars without touching each other: large, small, upright, or not at all. The
-    /// same for all bars; also determines the room that they take.
+    /// Orientation and size of the numbers above bars such that they do not touch: large, small, upright, or omitted.
+    /// The same for all bars; also determines the space for the numbers.
     struct value_labels {
         double size = 12, width = 0;
         bool upright = false;
@@ -457,7 +458,7 @@ private:
     const chart& picture_;
     std::size_t groups_;
     double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0, widest_group_ = 0;
-    double below_ = 0;   // room for numbers under bars
+    double below_ = 0;   // space for numbers below bars
     bool whole_ = true;  // all ys
     axis x_, y_;
     value_labels labels_;
@@ -467,15 +468,15 @@ private:
 }  // namespace detail
 
 /// A chart as one SVG file, with ticks at round numbers, a legend, and tooltips with the value under the pointer
-/// ("additive: 31.2 at 12000"). Light or dark according to the reader's browser; light by default.
+/// ("additive: 31.2 at 12000"). Light or dark according to the browser; light by default.
 ///
 ///     view::svg(view::chart{.x_label = "minutes", .y_label = "BLEU", .all = {{"additive", minutes, bleu}}})
 ///     view::svg(view::chart{.y_label = "BLEU", .all = {{"additive", {}, bleu}}, .groups = {"1-10", "11-20"}, .bars =
 ///     true})
 ///
-/// Points are joined in the given order; tens of thousands are thinned out to what can be seen. Throws shape_error if a
-/// series' lengths do not fit, and error for bars without groups, or a width or height that is not above 0 and at most
-/// 1e6.
+/// Points are joined in the given order; large numbers of points are reduced to the visible ones. Throws shape_error if
+/// the lengths of a series do not match, and error for bars without groups, or a width or height that is not above 0
+/// and at most 1e6.
 inline std::string svg(const chart& picture)
 {
     detail::require_fit(picture);

@@ -11,23 +11,23 @@
 #include <string>
 #include <string_view>
 
-// Shared by all of heed's pictures: numbers, escaped text, widths.
+// Shared by all pictures: numbers, escaped text, widths.
 namespace heed::inline HEED_TARGET::view::detail {
 
-// Measures in pixels. The widths of words are generous estimates, since no font is available to measure.
+// Measures in pixels. The widths of words are generous estimates, since no font is available for measuring.
 inline constexpr double font = 13, column_width = 7.9, margin = 24;
 inline constexpr std::string_view fonts = "'DejaVu Sans', 'Noto Sans', system-ui, sans-serif";
 
 /// A number with this many decimals and a decimal point in every locale.
 inline std::string fixed(double value, int digits)
 {
-    std::array<char, 512> buffer{};  // the largest double has 309 digits before its point
+    std::array<char, 512> buffer{};  // the largest double has 309 digits before the decimal point
     const auto end =
         std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
     return {buffer.data(), end.ptr};
 }
 
-/// The same; a single decimal that is 0 is left out.
+/// As above; a single decimal 0 is omitted.
 inline std::string number(double value, int digits = 1)
 {
     std::string text = fixed(value, digits);
@@ -35,7 +35,8 @@ inline std::string number(double value, int digits = 1)
     return text;
 }
 
-/// Text for XML and HTML, between tags or in an attribute's double quotes; free of control characters and illegal ones.
+/// Text for XML and HTML, between tags or in a double-quoted attribute; without control characters and invalid
+/// characters.
 inline std::string escaped(std::string_view raw)
 {
     std::string result;
@@ -54,7 +55,7 @@ inline std::string escaped(std::string_view raw)
     return result;
 }
 
-/// The attributes of an SVG text that is read from right to left: its start is then on the right.
+/// The attributes of a right-to-left SVG text: its start is on the right.
 inline std::string direction(std::string_view text)
 {
     return text::is_right_to_left(text) ? " direction=\"rtl\" unicode-bidi=\"embed\"" : "";

@@ -14,12 +14,12 @@
 
 namespace heed::inline HEED_TARGET::view {
 
-/// What was attended to in a picture, word by word.
+/// The regions of a picture attended to for each word.
 struct overlay {
     std::string title = {};
     std::size_t height = 0, width = 0;  ///< of the picture, in pixels
     std::vector<float> pixels = {};     ///< [height,width], 0 black to 1 white
-    std::size_t rows = 0, columns = 0;  ///< the grid of regions that covers the picture
+    std::size_t rows = 0, columns = 0;  ///< grid of regions that covers the picture
     std::vector<std::string> words = {};
     std::vector<float> weights = {};  ///< [words,rows·columns]
 };
@@ -37,19 +37,19 @@ inline void require_fit(const overlay& picture)
         throw shape_error("view::overlay: " + std::to_string(picture.weights.size()) + " weights for " +
                           std::to_string(picture.words.size()) + " words and " + std::to_string(picture.rows) +
                           " rows of " + std::to_string(picture.columns) +
-                          " regions; there must be one for each word and region");
+                          " regions; expected one for each word and region");
     }
 }
 
-/// The regions of one word over the picture: the more opaque, the greater the weight; the greatest of the word is
-/// almost opaque.
+/// The regions of one word over the picture: opacity is proportional to the weight, and the largest weight of the word
+/// is almost opaque.
 inline std::string regions(const overlay& picture, std::size_t word, double scale)
 {
     const std::size_t count = picture.rows * picture.columns;
     const std::span<const float> weights(picture.weights.data() + word * count, count);
     float greatest = 0;
     for (const float w : weights) {
-        if (w > greatest) greatest = w;  // not if it is NaN
+        if (w > greatest) greatest = w;  // false for NaN
     }
     const double high = scale * static_cast<double>(picture.height) / static_cast<double>(picture.rows);
     const double wide = scale * static_cast<double>(picture.width) / static_cast<double>(picture.columns);
@@ -70,11 +70,10 @@ inline std::string regions(const overlay& picture, std::size_t word, double scal
 
 }  // namespace detail
 
-/// Pictures with the regions that were attended to, as one self-contained SVG file: a row of panels for each picture,
-/// first the picture alone, then one panel for each word, with the word above it; as in Xu et al. 2015, figure 3. A
-/// region is the more orange, the greater its weight in relation to the word's greatest; its tooltip tells the weight.
-/// `scale`: how many pixels of the file one of the picture takes. Throws shape_error if the parts of an overlay do not
-/// fit, before anything is drawn.
+/// Pictures with attended regions, as one self-contained SVG file: a row of panels for each picture, first the picture
+/// alone, then one panel for each word, with the word above it, as in Xu et al. 2015, figure 3. Regions are shaded
+/// orange by their weight relative to the largest weight of the word; tooltips show the weights. `scale`: pixels of the
+/// file per pixel of the picture. Throws shape_error if the sizes in an overlay do not match, before drawing.
 inline std::string svg(std::span<const overlay> pictures, double scale = 2)
 {
     using detail::number;

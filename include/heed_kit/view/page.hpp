@@ -20,37 +20,37 @@
 
 namespace heed::inline HEED_TARGET::view {
 
-/// One system's translation of a sentence, and its attention weights.
+/// A system's translation of a sentence, and its attention weights.
 struct translation {
-    std::vector<std::string> words = {};  ///< S target words; none if the system has no translation of this sentence
-    std::vector<float> weights = {};      ///< [S,T] row-major, or [S,T,dimensions]; empty if there is nothing to show
-    std::size_t dimensions = 0;  ///< 0: one weight per word pair; else one for each dimension (or head, or hop)
-    std::string note = {};       ///< shown beside the system's name: a score, say
+    std::vector<std::string> words = {};  ///< S target words; empty if the system has no translation of this sentence
+    std::vector<float> weights = {};      ///< [S,T] row-major, or [S,T,dimensions]; empty without attention
+    std::size_t dimensions = 0;  ///< 0: one weight per word pair; otherwise one per dimension (or head, or hop)
+    std::string note = {};       ///< shown next to the system's name, for example a score
 };
 
-/// A source sentence and each system's translation of it.
+/// A source sentence and the translations of each system.
 struct sentence {
     std::vector<std::string> source = {};        ///< T words
     std::vector<std::string> reference = {};     ///< may be empty
-    metrics::gold_links gold = {};               ///< known links of source and reference words; may be empty
-    std::vector<translation> translations = {};  ///< one for each of the page's systems, in their order
+    metrics::gold_links gold = {};               ///< links between source and reference words; may be empty
+    std::vector<translation> translations = {};  ///< one per system of the page, in order
 };
 
 /// The contents of a page for html().
 struct page {
     std::string title = {};
     std::string note = {};                  ///< a line below the title
-    std::vector<std::string> systems = {};  ///< their names
+    std::vector<std::string> systems = {};  ///< names of the systems
     std::vector<sentence> sentences = {};
-    std::size_t most_dimensions = 50;     ///< per translation: its first dimensions that are kept one by one
-    std::string dimension = "dimension";  ///< the name of a dimension: "head", say
-    std::string end = "</s>";  ///< as last word of a source: the mark of its end, which is not listed nor searched
+    std::size_t most_dimensions = 50;     ///< number of dimensions per translation that are shown individually
+    std::string dimension = "dimension";  ///< the name of a dimension, for example "head"
+    std::string end = "</s>";  ///< the end mark of a source, if it is the last word; neither listed nor searched
 };
 
 namespace detail {
 
-/// A JSON string. `<`, `>` and `&` are written as \u003c and so on, because an HTML parser looks for the script's end
-/// first.
+/// A JSON string. `<`, `>` and `&` are written as \u003c and so on, because an HTML parser looks for the end of the
+/// script first.
 inline std::string json_string(std::string_view raw)
 {
     std::string result = "\"";
@@ -133,7 +133,7 @@ private:
 };
 
 /// {"words":[…],"note":"…","scale":1,"mean":weights [S,T],"dimensions":D,"kept":K,"all":weights [K,S,T]}. Without
-/// weights, only the first two; without dimensions, none of the last three. The mean is over all D dimensions.
+/// weights, only the first two members; without dimensions, not the last three. The mean is over all D dimensions.
 inline std::string json_translation(const translation& system, std::size_t source_words, std::size_t most_dimensions)
 {
     std::string result = "{\"words\":" + json_words(system.words) + ",\"note\":" + json_string(system.note);
@@ -205,37 +205,37 @@ inline void require_fit(const page& what)
                 if (i < 0 || j < 0 || std::cmp_greater_equal(i, pair.source.size()) ||
                     std::cmp_greater_equal(j, pair.reference.size()))
                     throw shape_error(where + ": the gold link " + std::to_string(i) + "-" + std::to_string(j) +
-                                      " lies outside " + std::to_string(pair.source.size()) + " source and " +
+                                      " is outside " + std::to_string(pair.source.size()) + " source and " +
                                       std::to_string(pair.reference.size()) + " reference words");
     }
 }
 
 }  // namespace detail
 
-/// A page for the browser, in one file that needs no network and no other file:
+/// A self-contained HTML page:
 ///
 ///     view::page page{.title = "Multi30k", .systems = {"additive", "temporal"}};
 ///     page.sentences.push_back({source, reference, gold, {{words, weights}, {other_words, other_weights}}});
 ///     io::write_file("alignments.html", view::html(page));
 ///
-/// Pick a sentence; point at a target word, or move to it with the keys, and the source words are shaded by its
-/// attention, beside the matrix of all weights; point at a source word for the reverse. Systems and gold links (sure
-/// and possible) appear side by side. Gold links belong to the reference; they are also marked in the matrix of a
-/// system whose words are the reference's, as in forced decoding. If two systems have the same words, a selection in
-/// one is also made in the other.
+/// Select a sentence; point at a target word, or move to it with the keys, and the source words are shaded by its
+/// attention, next to the matrix of all weights; point at a source word for the reverse. Systems and gold links (sure
+/// and possible) appear side by side. Gold links refer to the reference; they are also marked in the matrix of a system
+/// with the same words as the reference, as in forced decoding. If two systems have the same words, a selection in one
+/// is also made in the other.
 ///
 /// Weights [S,T,D] have three views (Choi, Cho & Bengio 2018, section 5.2, figures 2-4):
 ///     mean over dimensions      A[t',t] = (1/D) Σ_d α[t',t,d]
-///     mean over target words    A[t,d] = (1/S) Σ_t' α[t',t,d], for the dimensions that are kept
+///     mean over target words    A[t,d] = (1/S) Σ_t' α[t',t,d], for the stored dimensions
 ///     one dimension             A[t',t] = α[t',t,d], with a slider for d
 ///
-/// Size: 42 kB for the page itself, and at most two characters per weight, which gives 4096 steps; runs of zeros take
-/// fewer. 50 sentences of 20 by 20 words in 100 dimensions are 4.1 MB at most, with 50 dimensions kept 2.1 MB, with
-/// none 0.1 MB. Weights are meant to lie within 0 and 1. Greater ones keep their value but have the shade of 1;
-/// negative ones are shown as 0.
+/// Size: 42 kB for the page, and at most two characters per weight, which gives 4096 steps; runs of zeros take fewer.
+/// 50 sentences of 20 by 20 words in 100 dimensions are at most 4.1 MB, 2.1 MB with 50 stored dimensions, 0.1 MB with
+/// none. Weights should be between 0 and 1. Larger weights keep their value but have the shade of 1; negative weights
+/// are shown as 0.
 ///
-/// Right-to-left words are laid out correctly; words cannot inject markup or scripts. Throws shape_error, which names
-/// the sentence and the system, if the parts do not fit.
+/// Right-to-left words are laid out correctly; words cannot inject markup or scripts. Throws shape_error, naming the
+/// sentence and the system, if the sizes do not match.
 inline std::string html(const page& what)
 {
     detail::require_fit(what);
@@ -243,7 +243,7 @@ inline std::string html(const page& what)
     std::string result = "<!DOCTYPE html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"
                          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                          "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                         // The browser itself ensures that nothing is fetched from anywhere.
+                         // The browser ensures that nothing is fetched.
                          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>" +
                          title + "</title>\n<style>";
@@ -256,14 +256,14 @@ inline std::string html(const page& what)
 <button class="button" type="button" id="keys" aria-expanded="false" aria-controls="help" aria-keyshortcuts="?">Keys <kbd>?</kbd></button></div>
 <p class="soft" id="help" hidden><span><kbd>n</kbd> <kbd>p</kbd> next, previous sentence</span>
 <span><kbd>↑</kbd> <kbd>↓</kbd> in the list</span> <span><kbd>←</kbd> <kbd>→</kbd> from word to word</span>
-<span><kbd>Enter</kbd> or a click keeps a word</span> <span><kbd>Esc</kbd> lets it go</span>
+<span><kbd>Enter</kbd> or a click pins a word</span> <span><kbd>Esc</kbd> releases it</span>
 <span><kbd>?</kbd> shows or hides these keys</span></p></header>
 <nav aria-label="Sentences"><input type="search" id="filter" placeholder="Find words" aria-label="Find words in the sentences">
 <ul id="list" role="listbox" tabindex="0" aria-label="Sentences"></ul></nav>
 <main><div class="bar"><button class="button" type="button" id="previous" aria-label="Previous sentence">←</button>
 <button class="button" type="button" id="next" aria-label="Next sentence">→</button><h2 id="where" aria-live="polite"></h2>
 <div id="systems" role="group" aria-label="Show or hide"></div></div>
-<p id="reference"></p><div id="cards"></div><noscript>This page is drawn by its script, and scripts are off.</noscript></main>
+<p id="reference"></p><div id="cards"></div><noscript>This page requires JavaScript.</noscript></main>
 <p class="unseen" id="status" role="status" aria-live="polite"></p>
 <script type="application/json" id="data">)html";
     result += detail::page_data(what) + "</script>\n<script>";

@@ -7,9 +7,9 @@
 
 namespace heed::inline HEED_TARGET::view::detail {
 
-// The first third of the script of html()'s page: its elements, and the words of a card, that is, one system's
-// attention to one sentence. Its matrix is in page_matrix.hpp, the rest in page_script.hpp; the data is described in
-// page.hpp.
+// The first third of the script of html()'s page: its elements, and the words of a card, which shows one system's
+// attention to one sentence. The matrix is in page_matrix.hpp, the rest in page_script.hpp; page.hpp describes the
+// data.
 inline constexpr std::string_view page_card = R"js(
 'use strict';
 (() => {
@@ -45,11 +45,11 @@ const shown = weight => Number.isFinite(weight) ? weight.toFixed(2) : 'not a num
 
 // ---- state
 
-let sentence = -1;      // which one is shown
+let sentence = -1;      // the current one
 let cards = [];
-let hover = null, focus = null, pinned = null;  // selections: {card, target, source, dimension}, of which -1 is none
+let hover = null, focus = null, pinned = null;  // selections: {card, target, source, dimension}; -1: none
 let fullContrast = false;
-const hidden = new Set();       // systems that are not to be shown
+const hidden = new Set();       // hidden systems
 const views = data.systems.map(() => ({mode: 'mean', dimension: 0}));
 const nothing = {card: -1, target: -1, source: -1, dimension: -1};
 const selection = () => hover || focus || pinned || nothing;
@@ -71,8 +71,7 @@ const cut = (text, most) => {
 const fromRight = text => /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
     .test(text);
 
-// A label that ends at x, or with an angle begins there and rises. Text that is read from right to left starts on the
-// right.
+// A label that ends at x or, with an angle, begins there and rises. Right-to-left text starts on the right.
 const label = (text, x, y, angle) => {
     const rtl = fromRight(text);
     return shape('text', {
@@ -107,13 +106,13 @@ class Card {
         this.build();
     }
 
-    // The weight of a word pair in the present view; over the target words, the pairs are shown as their mean.
+    // The weight of a word pair in the current view; in the view over target words, the mean.
     weight(j, i) {
         const {S, T} = this.size;
         return this.view.mode === 'one' ? this.all[(this.view.dimension * S + j) * T + i] : this.mean[j * T + i];
     }
 
-    // Choi et al.'s second view: what dimension d takes from source word i, averaged over the target words.
+    // Choi et al.'s second view: the weight of source word i in dimension d, averaged over the target words.
     over(i, d) {
         const {S, T} = this.size;
         let sum = 0;
@@ -165,7 +164,7 @@ class Card {
 
     row(title, words, side) {
         const list = make('div', {class: 'words', role: 'group', 'aria-label': `${this.title}: ${title}`,
-            dir: fromRight(words.join(' ')) ? 'rtl' : 'ltr'});  // not auto: that does not look into <bdi>
+            dir: fromRight(words.join(' ')) ? 'rtl' : 'ltr'});  // not auto, which ignores <bdi>
         words.forEach((text, position) => {
             const button = make('button', {type: 'button', tabindex: position ? -1 : 0, 'aria-pressed': false}, word(text));
             const chosen = () => ({...nothing, card: this.index, [side]: position});

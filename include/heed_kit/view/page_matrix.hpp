@@ -20,7 +20,7 @@ inline constexpr std::string_view page_matrix = R"js(
         const value = over ? (i, d) => this.over(i, d) : (j, i) => this.weight(j, i);
         this.place = {...place, rows: rows.length, columns, over};
 
-        // Edges lie on whole pixels, though cells may be 14.3 wide: all the room is used, and nothing is blurred.
+        // Edges are at whole pixels, though cells may be 14.3 wide: all the space is used without blur.
         const gap = cell > 9 ? 2 : 1, edge = c => Math.round(c * cell);
         const square = (c, r) => {
             const side = edge(c + 1) - edge(c) - gap;
@@ -68,13 +68,13 @@ inline constexpr std::string_view page_matrix = R"js(
         field.append(...this.columnLabels, ...this.bands);
         names.append(...this.rowLabels);
         svg.append(field);
-        // The target words stay where they are when the rest is scrolled.
+        // The target words do not scroll.
         this.names = shape('svg', {class: 'names', width: left, height, style, 'aria-hidden': true}, names);
         this.field = svg;
         const scrolled = this.matrix.scrollLeft;
         this.matrix.replaceChildren(this.names, svg);
         this.matrix.scrollLeft = scrolled;
-        if (place.width > this.matrix.clientWidth) this.matrix.tabIndex = 0;  // the keys scroll it
+        if (place.width > this.matrix.clientWidth) this.matrix.tabIndex = 0;  // for scrolling with the keys
         else this.matrix.removeAttribute('tabindex');
         this.writeLegend(over);
     }
@@ -86,7 +86,7 @@ inline constexpr std::string_view page_matrix = R"js(
         else if (left + from + cell > scrollLeft + clientWidth) this.matrix.scrollLeft = left + from + 2 * cell - clientWidth;
     }
 
-    // Gold links belong to the reference: they are marked where its words are this card's.
+    // Gold links refer to the reference: they are marked if this card has the same words.
     marked() {
         return this.pair.sure.length + this.pair.possible.length > 0 && this.key === this.pair.reference.join('\0');
     }
@@ -116,14 +116,14 @@ inline constexpr std::string_view page_matrix = R"js(
         return {...nothing, card: this.index, target: row, source: column};
     }
 
-    // ---- showing what is selected
+    // ---- showing the selection
 
     paint(chosen) {
         const {S, T, D} = this.size, own = chosen.card === this.index;
         let {target, source, dimension} = chosen;
         const over = this.mean && this.view.mode === 'over';
         if (target >= 0 && !own && (cards.find(card => card.index === chosen.card) || {}).key !== this.key)
-            target = source = -1;  // other words: its positions say nothing here
+            target = source = -1;  // other words: its positions have no meaning here
         if (dimension >= 0 && !own) dimension = source = -1;
         if (over && own === false || over && dimension < 0) dimension = this.view.dimension;
         const byDimension = over && target < 0 && (source < 0 || own && chosen.dimension >= 0);
@@ -195,15 +195,15 @@ inline constexpr std::string_view page_matrix = R"js(
     }
 }
 
-// ---- where things are in a matrix
+// ---- the layout of a matrix
 
-// All matrices of a sentence have the same layout, so that they can be compared: the space for the target words on the
-// left, the side of a cell, and how the source words are placed above their columns.
+// All matrices of a sentence have the same layout, for comparison: the space for the target words on the left,
+// the side of a cell, and the placement of the source words above their columns.
 let layout = null;
 const leastCell = 13, mostCell = 26, leastSize = 11, mostSize = 13;
 const measures = (wide, names, room) => {
     const texts = names.map(text => cut(text, room)), longest = Math.max(0, ...texts.map(width));
-    return {wide, room, left: size => Math.ceil(1.07 * longest * size / 13) + 12};  // the chosen one is bold
+    return {wide, room, left: size => Math.ceil(1.07 * longest * size / 13) + 12};  // the selected word is bold
 };
 const roomFor = wide => Math.max(60, Math.min(150, 0.27 * wide));
 
@@ -220,11 +220,11 @@ const layOut = () => {
         return {left: left(size), top: Math.ceil(top + 8), width: Math.ceil(left(size) + right + 4), cell,
             high: Math.floor(cell), size, angle, source, room};
     };
-    // At 45 degrees, lines are 0.71 cells apart, and reach beyond the last column. That must leave room for the letters.
+    // At 45 degrees, lines are 0.71 cells apart, and extend beyond the last column. There must be space for the letters.
     let cell = Math.min(mostCell, (wide - left(mostSize) - 4) / T);
     lengths.forEach((length, i) => { cell = Math.min(cell, (wide - left(mostSize) - 4 - 0.7072 * (length + 13)) / (i + 0.5)); });
     if (0.7 * cell >= mostSize) return done(mostSize, cell, 45);
-    // Upright, they are a whole cell apart. Where that is too little even for small letters, the card is scrolled.
+    // Upright lines are a whole cell apart. If that is too narrow even for small letters, the card scrolls.
     for (let size = mostSize; size >= leastSize; size -= 0.5) {
         cell = Math.min(mostCell, (wide - left(size) - 4) / T);
         if (cell >= size + 2) return done(size, cell, 90);
@@ -232,7 +232,7 @@ const layOut = () => {
     return done(leastSize, leastCell, 90);
 };
 
-// Source words by dimensions, which have numbers only.
+// Source words by dimensions, which have only numbers.
 const layoutOver = card => {
     const wide = card.matrix.clientWidth, room = roomFor(wide), size = mostSize, columns = card.size.D;
     const left = measures(wide, card.source, room).left(size), cell = Math.max(4, Math.min(mostCell, (wide - left - 16) / columns));

@@ -7,14 +7,14 @@
 
 namespace heed::inline HEED_TARGET::view::detail {
 
-// The last third of the script of html()'s page: choosing a sentence and what to show of it.
+// The last third of the script of html()'s page: choosing a sentence and the view.
 inline constexpr std::string_view page_script = R"js(
 const pin = chosen => {
     pinned = same(pinned, chosen) ? null : chosen;
     paint(true);
 };
 
-// Screen readers announce the selection once it has been stable for a moment.
+// Screen readers announce the selection once it has been stable for 150 ms.
 let soon = 0;
 const paint = aloud => {
     const chosen = selection();
@@ -35,7 +35,7 @@ const redraw = () => {
 
 // ---- the sentence
 
-// A source without the mark of its end, which is in the matrix only.
+// A source without its end mark, which appears only in the matrix.
 const plain = words => words.length && words[words.length - 1] === data.end ? words.slice(0, -1) : words;
 
 let settled = 0;
@@ -49,7 +49,7 @@ const show = index => {
     for (const item of $('list').children) item.setAttribute('aria-selected', Number(item.dataset.sentence) === index);
     const item = $('list').children[index];
     $('list').setAttribute('aria-activedescendant', item.id);
-    // Into view within the list; the page itself stays where it is.
+    // Scrolls within the list; the page does not scroll.
     const list = $('list'), from = item.offsetTop - list.offsetTop, to = from + item.offsetHeight;
     if (from < list.scrollTop) list.scrollTop = from - 2;
     else if (to > list.scrollTop + list.clientHeight) list.scrollTop = to - list.clientHeight + 2;
@@ -61,13 +61,13 @@ const show = index => {
     cards = [];
     if (gold && !hidden.has(-2)) cards.push(new Card(-2, pair, {words: pair.reference}, true));
     pair.systems.forEach((out, k) => { if (!hidden.has(k)) cards.push(new Card(k, pair, out, false)); });
-    // Long sentences get wider cards, and fewer stand beside each other.
+    // Long sentences get wider cards, and fewer fit side by side.
     $('cards').style.setProperty('--least', `${Math.max(270, Math.min(440, 140 + 16 * pair.source.length))}px`);
     $('cards').replaceChildren(...cards.map(card => card.element));
     redraw();
-    clearTimeout(settled);  // browsers refuse addresses that change too often, as when a key is held down
+    clearTimeout(settled);  // browsers reject frequent changes of the address, as when a key is held down
     settled = setTimeout(() => {
-        try { history.replaceState(null, '', '#' + (index + 1)); } catch { /* some refuse for files */ }
+        try { history.replaceState(null, '', '#' + (index + 1)); } catch { /* some browsers reject it for files */ }
     }, 200);
 };
 
@@ -119,7 +119,7 @@ document.addEventListener('keydown', event => {
     }
 });
 
-// ---- what is shown, and how
+// ---- visible systems and colors
 
 const gold = data.sentences.some(pair => pair.sure.length + pair.possible.length > 0);
 for (const [k, name] of [...(gold ? [[-2, 'Gold']] : []), ...data.systems.entries()]) {
@@ -145,12 +145,12 @@ const setTheme = () => {
 dark.addEventListener('change', setTheme);
 $('theme').addEventListener('click', () => {
     theme = {auto: 'light', light: 'dark', dark: 'auto'}[theme];
-    try { localStorage.setItem('heed-theme', theme); } catch { /* then for this visit only */ }
+    try { localStorage.setItem('heed-theme', theme); } catch { /* not stored */ }
     setTheme();
 });
 setTheme();
 
-// The list of sentences ends where the window does.
+// The list of sentences ends at the bottom of the window.
 const header = document.querySelector('header');
 new ResizeObserver(() => root.style.setProperty('--head', `${header.offsetHeight}px`)).observe(header);
 
@@ -159,7 +159,7 @@ new ResizeObserver(() => {
     const now = $('cards').clientWidth;
     if (now === lastWidth) return;
     lastWidth = now;
-    requestAnimationFrame(redraw);  // not within what is being laid out
+    requestAnimationFrame(redraw);  // not during layout
 }).observe($('cards'));
 
 if (data.sentences.length)

@@ -7,7 +7,7 @@
 
 namespace heed::inline HEED_TARGET::view::detail {
 
-// How the page of html() looks. Colors are variables, once for light and once for dark; the script says which.
+// The style of html()'s page. Colors are variables, for light and for dark; the script selects one set.
 inline constexpr std::string_view page_style = R"css(
 :root {
     --page: #f4f5f7; --card: #ffffff; --line: #e3e6ea; --text: #1f242c; --soft: #626b77; --cell: #eff1f4;
@@ -63,7 +63,7 @@ h2 { font-size: 1rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 #cards { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least, 18rem)), 1fr)); align-items: start; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .9rem 1rem 1rem;
     box-shadow: var(--shadow); min-width: 0; }
-/* Side by side, what is the same stands at the same height, however many lines the words before it take. */
+/* Corresponding parts of adjacent cards are aligned, for any number of lines of words above. */
 @supports (grid-template-rows: subgrid) {
     #cards { row-gap: 0; }
     .card { display: grid; grid: subgrid / minmax(0, 1fr); grid-row: span 9; margin-bottom: 1rem; }
@@ -86,7 +86,7 @@ h3 { font-size: 1rem; font-weight: 650; }
 .words button[aria-pressed=true] { box-shadow: inset 0 0 0 2px var(--accent); text-decoration: underline;
     text-underline-offset: .2em; text-decoration-thickness: 2px; }
 .readout { margin-top: .55rem; font-size: .87rem; color: var(--soft); font-variant-numeric: tabular-nums; }
-/* Two lines, filled or not: the matrix below must not move under the pointer. */
+/* Always two lines, so that the matrix below does not move under the pointer. */
 .card .readout.live { height: 3em; overflow: hidden; }
 .readout b { color: var(--text); font-weight: 600; }
 .readout .pair { white-space: nowrap; margin-inline-end: .45em; }

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-/// Grey pictures as PNG files, without compression: for small ones inside of other documents.
+/// Gray pictures as uncompressed PNG files, for small pictures embedded in other documents.
 namespace heed::inline HEED_TARGET::view {
 
 namespace detail {
@@ -87,14 +87,14 @@ inline std::string base64(std::string_view bytes)
 
 }  // namespace detail
 
-/// The bytes of a PNG file of height × width pixels, line by line: 0 is black, 1 white, what lies beyond is cut off;
-/// NaN is black. Throws shape_error if there are not as many pixels.
+/// The bytes of a PNG file of height × width pixels, line by line: 0 is black, 1 white; other values are clamped; NaN
+/// is black. Throws shape_error if the number of pixels differs.
 inline std::string png(std::size_t height, std::size_t width, std::span<const float> pixels)
 {
     if (height == 0 || width == 0 || pixels.size() != height * width) {
         throw shape_error("view::png: " + std::to_string(pixels.size()) + " pixels for a picture of " +
                           std::to_string(height) + " lines of " + std::to_string(width) +
-                          "; there must be one for each place, and at least one");
+                          "; expected one per position, and at least one");
     }
     std::string lines;
     for (std::size_t i = 0; i < pixels.size(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace heed::inline HEED_TARGET::view {
 
-/// How source words are written above their columns. `stairs` writes each in full, one line per word; `upright` writes
+/// The layout of source words above their columns. `stairs` writes each in full, one line per word; `upright` writes
 /// them from top to bottom, which takes fewer lines if there are many words; `automatic` chooses by length.
 enum class labels { automatic, stairs, upright };
 
@@ -82,8 +82,8 @@ inline std::string without_trailing_spaces(std::string line)
 ///             und      ▒▒▒▒      ░ from 0.05
 ///         zwanzig      ██░░      ? not a number
 ///
-/// A gold link is marked by ◆ in the cell's second half. Words are aligned by the columns they take on the screen and
-/// cannot control the terminal. Every line ends with a line end. Throws shape_error if the parts do not fit.
+/// A gold link is marked by ◆ in the second half of the cell. Words are aligned by their display width and cannot
+/// control the terminal. Every line ends with a line break. Throws shape_error if the sizes do not match.
 inline std::string shades(const alignment& picture, labels style = labels::automatic)
 {
     require_fit("view::shades", picture);

@@ -23,7 +23,7 @@ namespace detail {
 inline constexpr double cell = 26, gap = 2, corner = 3;
 inline constexpr double slope = 0.70710678;  // labels rise at 45 degrees
 
-/// One picture's layout: where its cells begin, relative to its upper left corner, and its size.
+/// The layout of a picture: the position of its cells relative to its upper left corner, and its size.
 struct layout {
     double left = 0, top = 0, width = 0, height = 0;
 
@@ -43,8 +43,8 @@ struct layout {
     }
 };
 
-/// A word that ends (or, with `rising`, begins) at x, y, in a group of words that do. A word read from right to left
-/// starts on the right.
+/// A word that ends (or, with `rising`, begins) at x, y, in a group of such words. A right-to-left word starts on the
+/// right.
 inline std::string word(std::string_view text, double x, double y, bool rising)
 {
     const bool from_right = text::is_right_to_left(text);
@@ -55,8 +55,8 @@ inline std::string word(std::string_view text, double x, double y, bool rising)
            other + direction(text) + ">" + escaped(text) + "</text>\n";
 }
 
-/// "drei ← three: 0.93". Words of mixed direction are isolated from each other; otherwise the arrow could point either
-/// way.
+/// "drei ← three: 0.93". Words of mixed direction are isolated from each other; otherwise the direction of the arrow
+/// would be ambiguous.
 inline std::string tooltip(std::string_view target, std::string_view source, float weight)
 {
     const bool mixed = text::is_right_to_left(target) || text::is_right_to_left(source);
@@ -67,7 +67,7 @@ inline std::string tooltip(std::string_view target, std::string_view source, flo
            (std::isfinite(weight) ? number(weight, 2) : "not a number") + "</title>";
 }
 
-/// The attributes of a cell's square.
+/// The attributes of the square of a cell.
 inline std::string square(std::size_t row, std::size_t column)
 {
     const std::string side = number(cell - gap);
@@ -76,7 +76,7 @@ inline std::string square(std::size_t row, std::size_t column)
            "\" rx=\"" + number(corner) + "\"";
 }
 
-/// From the paper of a cell that is almost 0 to ink, light or dark according to the reader's browser; light by default.
+/// From the background of a cell near 0 to ink, light or dark according to the browser; light by default.
 inline constexpr std::string_view style = R"(<style>
 .heed text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
 .heed text.title { font-weight: 600; fill: #14181f; }
@@ -110,7 +110,7 @@ inline std::string hollow_square(double x, double y, double side, double round)
            std::string(rim) + "\"/>";
 }
 
-/// The look of a cell without ink, that of one whose weight is exactly 0, and the legend's scale.
+/// The patterns of cells without ink and of cells with weight 0, and the scale of the legend.
 inline std::string definitions()
 {
     const std::string light(paper), dark(ink), side = number(cell);
@@ -124,7 +124,7 @@ inline std::string definitions()
            "\"/><stop class=\"to\" offset=\"1\" stop-color=\"" + dark + "\"/></linearGradient>\n</defs>\n";
 }
 
-/// How a cell's look differs from that of full ink.
+/// The difference of a cell from full ink.
 inline std::string filled(float weight)
 {
     if (!std::isfinite(weight)) return "class=\"cell bad\" fill=\"" + std::string(bad) + "\" ";
@@ -133,8 +133,8 @@ inline std::string filled(float weight)
     return amount == "1." ? "class=\"cell\" " : "class=\"cell\" fill-opacity=\"" + amount.substr(1) + "\" ";
 }
 
-/// The look of those cells whose weight is exactly 0, or of the others, in one element, a line for each run of cells;
-/// nothing if there are none.
+/// The cells with weight exactly 0, or the other cells, as one element, with a line for each run of cells; empty if
+/// there are no such cells.
 inline std::string look_of_cells(const alignment& picture, bool zero)
 {
     std::string path;
@@ -168,7 +168,7 @@ inline std::string draw(const alignment& picture, const layout& place)
         result += word(picture.target[row], -9, cell * (static_cast<double>(row) + 0.5) + 3.5, false);
     result += "</g>\n";
 
-    // What lies under the ink, in two elements; ink only where it is visible.
+    // The background below the ink, in two elements; ink is drawn only where it is visible.
     result += look_of_cells(picture, false) + look_of_cells(picture, true) + "<g class=\"ink\" fill=\"" +
               std::string(ink) + "\">\n";
     for (std::size_t row = 0; row < picture.target.size(); ++row)
@@ -199,15 +199,15 @@ inline std::string legend(bool gold)
 
 }  // namespace detail
 
-/// Alignments as one self-contained SVG file: source words along the top, target words at the left, the darker the
-/// greater the weight; a hollow cell where the weight is exactly 0; gold links as outlined squares. A cell's tooltip
-/// says what it shows ("drei ← three: 0.93"). The file has its own background, light or dark according to the reader's
-/// browser; light by default. On a dark background, the lighter the greater the weight.
+/// Alignments as one self-contained SVG file: source words along the top, target words on the left; darker cells have
+/// larger weights, hollow cells have weight 0, and gold links are outlined squares. Tooltips show the words and the
+/// weight ("drei ← three: 0.93"). The file has a background, light or dark according to the browser; light by default.
+/// On a dark background, lighter cells have larger weights.
 ///
-/// By default the alignments stand one below the other. With `across`, as many stand side by side as fit into this
-/// number of pixels, in rows of about equal length.
+/// By default, alignments are arranged vertically. With `across`, they are arranged in rows of about equal length that
+/// fit this number of pixels.
 ///
-/// Throws shape_error if the parts of an alignment do not fit, before anything is drawn.
+/// Throws shape_error if the sizes of an alignment do not match, before drawing.
 inline std::string svg(std::span<const alignment> pictures, double across = 0)
 {
     using detail::number;
@@ -246,7 +246,7 @@ inline std::string svg(std::span<const alignment> pictures, double across = 0)
     double y = detail::margin;
     for (std::size_t i = 0; i < count; ++i) {
         const double x = detail::margin + static_cast<double>(i % columns) * (widest + between);
-        // The sizes are for programs that rearrange the panels, as the site's generator does for narrow screens.
+        // The sizes are for programs that rearrange the panels, such as the site generator for narrow screens.
         const std::string size = " data-size=\"" + number(places[i].width) + " " + number(places[i].height) + "\"";
         place_at(x, y, detail::draw(pictures[i], places[i]), count > 1 ? size : "");
         if ((i + 1) % columns == 0) y += heights[i / columns] + between;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A product of two matrices, through the BLAS of the package, and a number out of a safetensors header.
+// Multiplies two matrices with the BLAS of the package, and reads a number from a safetensors header.
 #include <cstdio>
 
-#include <heed/gemm/blas.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/version.hpp>
 

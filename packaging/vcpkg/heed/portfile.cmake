@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# An overlay port: it builds the sources that it lies in. In a registry vcpkg_from_github, with the release's tag and
-# hash, takes the place of the next line; nothing else changes.
+# An overlay port that builds the enclosing sources. In a registry, vcpkg_from_github with the tag of the release and
+# hash replaces the next line; the rest is unchanged.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 
 set(VCPKG_BUILD_TYPE release)  # headers only
@@ -18,13 +18,13 @@ vcpkg_cmake_configure(
         -DHEED_BLAS=${blas}
         -DHEED_INSTALL=ON
         -DHEED_MPI=OFF
-        -DCMAKE_DISABLE_FIND_PACKAGE_ICU=ON  # heed::raw_text needs SentencePiece, too: not part of this port
+        -DCMAKE_DISABLE_FIND_PACKAGE_ICU=ON  # heed::raw_text also requires SentencePiece, which is not part of this port
     MAYBE_UNUSED_VARIABLES
         CMAKE_DISABLE_FIND_PACKAGE_ICU
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/heed)
-# It names libraries, so vcpkg has it in lib.
+# It names libraries, so vcpkg puts it in lib.
 file(MAKE_DIRECTORY "${CURRENT_PACKAGES_DIR}/lib")
 file(RENAME "${CURRENT_PACKAGES_DIR}/share/pkgconfig" "${CURRENT_PACKAGES_DIR}/lib/pkgconfig")
 vcpkg_fixup_pkgconfig()

@@ -32,7 +32,8 @@ TEST_CASE("received attention is summed over target words, without the end words
     CHECK_THROWS_WITH_AS(attention_received(weights, 6), "attention_received: row 0 has 5 weights for 6 source words",
                          heed::shape_error);
     CHECK_THROWS_WITH_AS(overlooked_words(received, {0}),
-                         "adequacy: a threshold of 0.000000 overlooks no word; it must be above 0", heed::error);
+                         "adequacy: with a threshold of 0.000000, no word is overlooked; it must be above 0",
+                         heed::error);
 }
 
 TEST_CASE("an empty translation overlooks every word; an empty source has no words")

@@ -88,9 +88,10 @@ TEST_CASE("empty proposals and empty gold alignments have defined scores")
 
 TEST_CASE("the numbers of proposals and gold alignments must be equal")
 {
-    CHECK_THROWS_WITH_AS(alignment_error(std::vector<links>(2), std::vector<gold_links>(3)),
-                         "alignment_error: 2 proposed alignments but 3 gold ones; each sentence pair needs one of both",
-                         heed::error);
+    CHECK_THROWS_WITH_AS(
+        alignment_error(std::vector<links>(2), std::vector<gold_links>(3)),
+        "alignment_error: 2 proposed alignments but 3 gold alignments; expected one of each per sentence pair",
+        heed::error);
 }
 
 TEST_CASE("Pharaoh's notation is read and written")
@@ -109,7 +110,7 @@ TEST_CASE("Pharaoh's notation is read and written")
 TEST_CASE("text that is not a link is rejected with its location")
 {
     CHECK(problem("0-0 1:1") ==
-          "gold:3: \"1:1\" is not a link; links are i-j (sure) or ipj (possible), positions from 0");
+          "gold:3: \"1:1\" is not a link; expected i-j (sure) or ipj (possible), positions from 0");
     for (const char* bad : {"-", "1", "1-", "-1", "1-x", "x-1", "1--1", "-1-1", "1-1-1", "1p", "1q1", "1-1x", "p1",
                             "99999999999-1", "1-99999999999", "+1-1", "1-+1"}) {
         CAPTURE(bad);

@@ -122,7 +122,7 @@ TEST_CASE("empty input scores 0 without a division by 0")
 TEST_CASE("the numbers of hypotheses and references must be equal")
 {
     const std::vector<sentence> two(2), three(3);
-    CHECK_THROWS_WITH_AS(bleu(two, three), "bleu: 2 hypotheses but 3 references; each sentence needs one of both",
+    CHECK_THROWS_WITH_AS(bleu(two, three), "bleu: 2 hypotheses but 3 references; expected one of each per sentence",
                          heed::error);
 }
 
@@ -141,8 +141,8 @@ TEST_CASE("with several references, the largest count and the closest length are
     CHECK(counter.add(split("a b c"), short_and_long).reference_length == 2);
     CHECK(counter.counts().hypothesis_length == 15);
     CHECK_THROWS_WITH_AS(counter.add(split("a"), std::span<const sentence>{}),
-                         "bleu: a hypothesis without a reference; it needs at least one", heed::error);
-    // No n-gram of the previous reference may remain: "q" and "cat" are both the second word of their pair.
+                         "bleu: a hypothesis has no reference; at least one is required", heed::error);
+    // No n-gram of the previous reference may be left over: "q" and "cat" are both the second word of their pair.
     counter.add(split("x"), split("p q"));
     CHECK(counter.add(split("cat"), split("dog")).matches == four{0, 0, 0, 0});
 }
@@ -210,5 +210,5 @@ TEST_CASE("the statistics of sentences add up to those of the corpus")
     CHECK(sum.reference_length == 8);
     const std::vector<std::vector<sentence>> longer{references[0], std::vector<sentence>(4)};
     CHECK_THROWS_WITH_AS(bleu_statistics(hypotheses, longer),
-                         "bleu: 3 hypotheses but 4 references; each sentence needs one of both", heed::error);
+                         "bleu: 3 hypotheses but 4 references; expected one of each per sentence", heed::error);
 }

@@ -260,12 +260,11 @@ TEST_CASE("the p-value is that of the normal approximation")
 TEST_CASE("invalid input and options are rejected")
 {
     const std::vector<sum> none, two(2, sum{1, 1}), three(3, sum{1, 1});
-    CHECK_THROWS_WITH_AS(bootstrap(none, mean), "bootstrap: there is no sentence to draw; at least one is needed",
-                         heed::error);
+    CHECK_THROWS_WITH_AS(bootstrap(none, mean), "bootstrap: no sentences; at least one is required", heed::error);
     CHECK_THROWS_WITH_AS(
         paired_bootstrap(two, three, mean),
         "paired_bootstrap: 2 sentences of the first system but 3 of the second; both must have translated "
-        "the same ones",
+        "the same sentences",
         heed::error);
     CHECK_THROWS_AS(paired_bootstrap(none, none, mean), heed::error);
     bootstrap_options how;

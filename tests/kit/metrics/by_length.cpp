@@ -58,7 +58,7 @@ TEST_CASE("invalid counts and bounds are rejected")
     const std::vector<bleu_counts> two(2);
     const std::vector<std::size_t> one{1}, both{1, 2}, falling{20, 10}, twice{10, 10};
     CHECK_THROWS_WITH_AS(bleu_by_length(two, one, {}),
-                         "bleu_by_length: 2 hypotheses but 1 length; each sentence needs one of both", heed::error);
+                         "bleu_by_length: 2 hypotheses but 1 length; expected one of each per sentence", heed::error);
     CHECK_THROWS_WITH_AS(bleu_by_length(two, both, falling),
                          "bleu_by_length: bucket 2 cannot end at 10; bounds must ascend, such as {10, 20, 30}",
                          heed::error);

@@ -122,7 +122,7 @@ TEST_CASE("with several references, the n-grams of the best one are used")
     CHECK(each[1].reference[0] == 2);
     CHECK(each[1].matches[0] == 2);
     CHECK_THROWS_WITH_AS(chrf_matches("a", std::vector<std::string>{}),
-                         "chrf: a hypothesis without a reference; it needs at least one", heed::error);
+                         "chrf: a hypothesis has no reference; at least one is required", heed::error);
     CHECK_THROWS_AS(chrf_statistics(std::vector<std::string>(1), sets), heed::error);
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("chrF++ counts words as well, with one punctuation mark split off")
 TEST_CASE("invalid text and options are rejected")
 {
     CHECK_THROWS_WITH_AS(score({"a", "b"}, {"a"}),
-                         "chrf: 2 hypotheses but 1 reference; each sentence needs one of both", heed::error);
+                         "chrf: 2 hypotheses but 1 reference; expected one of each per sentence", heed::error);
     CHECK_THROWS_WITH_AS(chrf_matches("ab\xff", "a"), "chrf: byte 3 of the hypothesis is not valid UTF-8", heed::error);
     CHECK_THROWS_WITH_AS(chrf_matches("a", "\xff"), "chrf: byte 1 of the reference is not valid UTF-8", heed::error);
     chrf_options how;

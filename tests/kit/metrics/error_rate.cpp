@@ -155,7 +155,7 @@ TEST_CASE("sentences that would take too long are rejected")
     CHECK(edit_distance(a, b, {}, 100000) == 1200);
     CHECK_THROWS_WITH_AS(edit_distance(a, b, {}, 20000),
                          "error rate: sentences of 1000 and 1200 words that differ in more than 200 take too long to "
-                         "compare; cut them into shorter ones, one a line",
+                         "compare; split them into shorter ones, one per line",
                          heed::error);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("with several references, the nearest is used, the longest of equals; 
     CHECK(count_errors({}, std::vector<sentence>{{}, split("b c")}).edits == 2);
     CHECK(count_errors(split("a"), std::vector<sentence>{{}, {}}).edits == 1);
     CHECK_THROWS_WITH_AS(count_errors(said, std::vector<sentence>{}),
-                         "error rate: a hypothesis without a reference; it needs at least one", heed::error);
+                         "error rate: a hypothesis has no reference; at least one is required", heed::error);
     CHECK_THROWS_WITH_AS(error_statistics(std::vector<sentence>(2), std::vector<std::vector<sentence>>{both, {{}}}),
-                         "error rate: 2 hypotheses but 1 reference; each sentence needs one of both", heed::error);
+                         "error rate: 2 hypotheses but 1 reference; expected one of each per sentence", heed::error);
 }

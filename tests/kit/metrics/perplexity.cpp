@@ -29,14 +29,14 @@ TEST_CASE("perplexity is the number of faces of an equally uncertain die")
 
 TEST_CASE("values that are not log-probabilities are rejected")
 {
-    CHECK_THROWS_WITH_AS(perplexity(std::vector<double>{}), "perplexity: of no word at all; at least one is needed",
+    CHECK_THROWS_WITH_AS(perplexity(std::vector<double>{}), "perplexity: no words; at least one is required",
                          heed::error);
     CHECK_THROWS_WITH_AS(
         perplexity(std::vector<double>{-1, 0.5}),
         "perplexity: word 2 has the log-probability 0.500000; it must be 0 or less (natural logarithm)", heed::error);
     CHECK_THROWS_AS(perplexity(std::vector<double>{std::nan("")}), heed::error);
     CHECK_THROWS_AS(perplexity_counter{}.perplexity(), heed::error);
-    CHECK_THROWS_WITH_AS(perplexity(perplexity_counts{}), "perplexity: of no word at all; at least one is needed",
+    CHECK_THROWS_WITH_AS(perplexity(perplexity_counts{}), "perplexity: no words; at least one is required",
                          heed::error);
     CHECK_THROWS_WITH_AS(
         perplexity(perplexity_counts{0.5, 3}),

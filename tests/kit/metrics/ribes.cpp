@@ -103,7 +103,7 @@ TEST_CASE("identical, reversed, disjoint, short and empty sentences")
     CHECK(judge("a", "a").score == 1.0);
     CHECK(judge("a x", "a").score == support::approx(std::pow(0.5, 0.25)));
     CHECK(judge("", "a b").score == 0.0);
-    CHECK_THROWS_WITH_AS(judge("a", ""), "ribes: a reference without a word; each needs at least one", heed::error);
+    CHECK_THROWS_WITH_AS(judge("a", ""), "ribes: a reference has no words; at least one is required", heed::error);
 }
 
 TEST_CASE("repeated words are identified by their context")
@@ -152,7 +152,7 @@ TEST_CASE("the corpus score is the mean over sentences with a reference")
     CHECK(ribes(hypotheses, references) == support::approx(0.5));
     CHECK(ribes(std::vector<sentence>{}, std::vector<sentence>{}) == 0.0);
     CHECK_THROWS_WITH_AS(ribes(std::vector<sentence>(2), std::vector<sentence>(3)),
-                         "ribes: 2 hypotheses but 3 references; each sentence needs one of both", heed::error);
+                         "ribes: 2 hypotheses but 3 references; expected one of each per sentence", heed::error);
 }
 
 TEST_CASE("with several references, the best score per sentence is used; references without words are ignored")
@@ -164,7 +164,7 @@ TEST_CASE("with several references, the best score per sentence is used; referen
     CHECK(ribes(words, std::vector<sentence>{split("b a d c"), {}, split("a b d c")}).score ==
           support::approx(5.0 / 6));
     CHECK_THROWS_WITH_AS(ribes(words, std::vector<sentence>{{}, {}}),
-                         "ribes: a reference without a word; each needs at least one", heed::error);
+                         "ribes: a reference has no words; at least one is required", heed::error);
     const std::vector<std::vector<sentence>> sets{{split("b a d c"), {}, {}}, {split("a b d c"), split("x y"), {}}};
     const auto each = ribes_statistics(std::vector<sentence>{hypothesis, split("x y"), split("x")}, sets);
     CHECK(each[0].total == support::approx(5.0 / 6));

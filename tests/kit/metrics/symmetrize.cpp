@@ -161,12 +161,13 @@ TEST_CASE("unequal numbers of alignments and unknown methods are rejected")
 {
     CHECK_THROWS_WITH_AS(
         symmetrization_named("grow"),
-        "symmetrization \"grow\" is not known; there are intersection, union, grow-diag, grow-diag-final, "
+        "symmetrization \"grow\" is not known; choose from intersection, union, grow-diag, grow-diag-final, "
         "grow-diag-final-and, grow-diag-strict, grow-diag-final-strict",
         heed::error);
-    CHECK_THROWS_WITH_AS(symmetrize(std::vector<links>(2), std::vector<links>(3), symmetrization::all),
-                         "symmetrize: 2 forward alignments but 3 reverse ones; each sentence pair needs one of both",
-                         heed::error);
+    CHECK_THROWS_WITH_AS(
+        symmetrize(std::vector<links>(2), std::vector<links>(3), symmetrization::all),
+        "symmetrize: 2 forward alignments but 3 reverse alignments; expected one of each per sentence pair",
+        heed::error);
     CHECK(symmetrize(std::vector<links>{{{0, 0}}, {}}, std::vector<links>{{{0, 0}}, {{1, 1}}}, symmetrization::all) ==
           std::vector<links>{{{0, 0}}, {{1, 1}}});
 }

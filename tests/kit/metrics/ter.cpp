@@ -192,16 +192,16 @@ TEST_CASE("with several references, the fewest edits and the mean length are use
     CHECK(each[1].edits == 1);
     CHECK(each[1].reference_length == 1.5);
     CHECK_THROWS_WITH_AS(ter_edits(hypothesis, std::vector<sentence>{}),
-                         "ter: a hypothesis without a reference; it needs at least one", heed::error);
+                         "ter: a hypothesis has no reference; at least one is required", heed::error);
     CHECK_THROWS_WITH_AS(ter_statistics(std::vector<sentence>(2), std::vector<std::vector<sentence>>{}),
-                         "ter: hypotheses without a reference; each sentence needs at least one", heed::error);
+                         "ter: no references; each sentence requires at least one", heed::error);
     CHECK_THROWS_WITH_AS(ter_statistics(std::vector<sentence>(1), sets),
-                         "ter: 1 hypothesis but 2 references; each sentence needs one of both", heed::error);
+                         "ter: 1 hypothesis but 2 references; expected one of each per sentence", heed::error);
 }
 
 TEST_CASE("the numbers of hypotheses and references must be equal")
 {
     const std::vector<sentence> two(2), three(3);
-    CHECK_THROWS_WITH_AS(ter(two, three), "ter: 2 hypotheses but 3 references; each sentence needs one of both",
+    CHECK_THROWS_WITH_AS(ter(two, three), "ter: 2 hypotheses but 3 references; expected one of each per sentence",
                          heed::error);
 }

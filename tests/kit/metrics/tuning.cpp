@@ -176,15 +176,16 @@ TEST_CASE("BLEU of a corpus: a second model that prefers the longer of two trans
 TEST_CASE("lists that cannot be tuned are rejected")
 {
     using lists = rated_lists<hits>;
-    CHECK_THROWS_WITH_AS(tune(lists{}, ratio), "tune: there is no n-best list; it needs at least one", heed::error);
+    CHECK_THROWS_WITH_AS(tune(lists{}, ratio), "tune: no n-best lists; at least one is required", heed::error);
     CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}, {}}, ratio),
-                         "tune: sentence 1 has no hypothesis; each needs at least one", heed::error);
-    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}, {{1, 2}, {}}}}, ratio),
-                         "tune: a hypothesis of sentence 0 has 2 features, the first one 1; all need the same number, "
-                         "at least one",
-                         heed::error);
+                         "tune: sentence 1 has no hypothesis; at least one is required", heed::error);
+    CHECK_THROWS_WITH_AS(
+        tune(lists{{{{1}, {}}, {{1, 2}, {}}}}, ratio),
+        "tune: a hypothesis of sentence 0 has 2 features, the first one 1; all must have the same number, "
+        "at least one",
+        heed::error);
     CHECK_THROWS_WITH_AS(tune(lists{{{{std::nan("")}, {}}}}, ratio), "tune: a feature of sentence 0 is not finite",
                          heed::error);
-    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}}, ratio, {.start = {1, 2}}), "tune: 2 first weights for 1 feature",
+    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}}, ratio, {.start = {1, 2}}), "tune: 2 initial weights for 1 feature",
                          heed::error);
 }

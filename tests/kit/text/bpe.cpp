@@ -163,7 +163,7 @@ TEST_CASE("rare pairs are not merged")
     CHECK(learned("ab ab cd", 10, 3).empty());
     CHECK(learned("a b c a b c", 10).empty());
     CHECK(learned("ab ab", 0).empty());
-    CHECK(problem([] { learn_bpe({}, 10); }) == "byte-pair encoding: no word to learn from");
+    CHECK(problem([] { learn_bpe({}, 10); }) == "byte-pair encoding: no words to learn from");
 }
 
 TEST_CASE("a symbol next to itself is merged from the left")
@@ -301,15 +301,15 @@ TEST_CASE("code files are written and read")
 
 TEST_CASE("a file without valid codes is rejected with the location of the error")
 {
-    CHECK(problem_with("") == "codes: is empty; its first line must be \"#version: 0.2\"");
-    CHECK(problem_with("\n") == "codes:1: not a code file: its first line must be \"#version: 0.2\"");
-    CHECK(problem_with("a b\nc d\n") == "codes:1: not a code file: its first line must be \"#version: 0.2\"");
+    CHECK(problem_with("") == "codes: is empty; the first line must be \"#version: 0.2\"");
+    CHECK(problem_with("\n") == "codes:1: not a code file: the first line must be \"#version: 0.2\"");
+    CHECK(problem_with("a b\nc d\n") == "codes:1: not a code file: the first line must be \"#version: 0.2\"");
     CHECK(problem_with("#version: 0.1\na b\n") ==
-          "codes:1: codes of version \"0.1\"; its first line must be \"#version: 0.2\"");
+          "codes:1: codes have version \"0.1\"; the first line must be \"#version: 0.2\"");
     CHECK(problem_with("#version: 0.2 byte\na b\n") ==
-          "codes:1: codes of version \"0.2 byte\"; its first line must be \"#version: 0.2\"");
+          "codes:1: codes have version \"0.2 byte\"; the first line must be \"#version: 0.2\"");
     CHECK(problem_with("#version:\na b\n") ==
-          "codes:1: codes of version \"\"; its first line must be \"#version: 0.2\"");
+          "codes:1: codes have version \"\"; the first line must be \"#version: 0.2\"");
     CHECK(problem_with("#version: 0.2\na b\nab\n") ==
           "codes:3: 1 symbol; each line must be two symbols with a space between them");
     CHECK(problem_with("#version: 0.2\na b c\n") ==
@@ -319,7 +319,7 @@ TEST_CASE("a file without valid codes is rejected with the location of the error
     CHECK(problem_with("#version: 0.2\na b\nc \xE9\n") ==
           "codes:3:3: byte 0xe9 is not valid UTF-8; save the text as UTF-8");
     CHECK(problem_with(std::string("#version: 0.2\na \0\n", 18)) ==
-          "codes:2:3: byte 0x00 does not belong in text; is this a binary or UTF-16 file?");
+          "codes:2:3: byte 0x00 is not allowed in text; this may be a binary or UTF-16 file");
     CHECK(problem([] { bpe_codes::read(std::filesystem::path("no such file")); }) ==
           "no such file: cannot be opened: No such file or directory");
     CHECK(problem([] {

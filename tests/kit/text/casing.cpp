@@ -50,7 +50,7 @@ TEST_CASE("the usual form is the most frequent one inside sentences")
     for (const auto& [lower, form] : usual.forms()) forms.push_back(form);
     CHECK(usual_casing(true, forms) == usual);
     forms.push_back("MANN");
-    CHECK_THROWS_WITH_AS(usual_casing(true, forms), "casing: \"MANN\" is listed a second time", heed::error);
+    CHECK_THROWS_WITH_AS(usual_casing(true, forms), "casing: \"MANN\" is listed twice", heed::error);
 }
 
 TEST_CASE("letters are counted")

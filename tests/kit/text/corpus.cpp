@@ -62,14 +62,14 @@ TEST_CASE("bytes that are not text are rejected with line and column")
     CHECK(problem("ok\nab caf\xE9 x\n") == "in:2:7: byte 0xe9 is not valid UTF-8; save the text as UTF-8");
     CHECK(problem("\xFF\xFE") == "in:1:1: byte 0xff is not valid UTF-8; save the text as UTF-8");
     CHECK(problem(std::string("a\nb\0c\n", 6)) ==
-          "in:2:2: byte 0x00 does not belong in text; is this a binary or UTF-16 file?");
+          "in:2:2: byte 0x00 is not allowed in text; this may be a binary or UTF-16 file");
 }
 
 TEST_CASE("a sentence without tokens is rejected with its line number, unless kept")
 {
-    CHECK(problem("a\n\nb\n") == "in:2: a sentence with no token; every line needs at least one");
-    CHECK(problem("a\nb\n \t\r\n") == "in:3: a sentence with no token; every line needs at least one");
-    CHECK(problem("\n") == "in:1: a sentence with no token; every line needs at least one");
+    CHECK(problem("a\n\nb\n") == "in:2: a sentence has no tokens; each line must have at least one");
+    CHECK(problem("a\nb\n \t\r\n") == "in:3: a sentence has no tokens; each line must have at least one");
+    CHECK(problem("\n") == "in:1: a sentence has no tokens; each line must have at least one");
     CHECK(read("a\n\n \nb\n", empty_lines::keep) == std::vector<sentence>{{"a"}, {}, {}, {"b"}});
 }
 
@@ -112,14 +112,15 @@ TEST_CASE("missing, parallel and unequal files, and directories")
 
     CHECK_THROWS_WITH_AS(read_corpus(here + "/none"),
                          (here + "/none: cannot be opened: No such file or directory").c_str(), heed::error);
-    CHECK_THROWS_WITH_AS(read_corpus(here), (here + ": is a directory; a text file is needed").c_str(), heed::error);
+    CHECK_THROWS_WITH_AS(read_corpus(here), (here + ": is a directory; expected a text file").c_str(), heed::error);
     CHECK_THROWS_WITH_AS(read_corpus(here + "/empty"),
                          (here + "/empty: is empty; it must have one sentence per line").c_str(), heed::error);
     CHECK_THROWS_WITH_AS(read_parallel(here + "/two", here + "/broken"),
                          (here + "/broken:2:5: byte 0x80 is not valid UTF-8; save the text as UTF-8").c_str(),
                          heed::error);
     CHECK_THROWS_WITH_AS(read_parallel(here + "/two", here + "/three"),
-                         (here + "/two has 2 lines, " + here + "/three has 3; parallel files need the same number, " +
+                         (here + "/two has 2 lines, " + here +
+                          "/three has 3; parallel files must have the same number, " +
                           "since line n of one translates line n of the other")
                              .c_str(),
                          heed::error);
@@ -156,9 +157,9 @@ TEST_CASE("an endless line is rejected before it fills the memory")
     for (const char byte : {'a', '\0'}) {
         one_byte endless(byte, std::size_t{1} << 27);
         std::istream stream(&endless);
-        CHECK_THROWS_WITH_AS(
-            read_corpus(stream, "zero"),
-            "zero:1: a line of more than 16777216 bytes; is this a text, with a sentence on each line?", heed::error);
+        CHECK_THROWS_WITH_AS(read_corpus(stream, "zero"),
+                             "zero:1: a line has more than 16777216 bytes; expected a text with one sentence per line",
+                             heed::error);
         CHECK(endless.left() > (std::size_t{1} << 27) - (std::size_t{1} << 25));
     }
     std::istringstream stream("abc\nabcd\nabcde\n");
@@ -168,8 +169,7 @@ TEST_CASE("an endless line is rejected before it fills the memory")
     CHECK(heed::text::read_line(stream, line, where, 4));
     CHECK(line == "abcd");
     CHECK_THROWS_WITH_AS(heed::text::read_line(stream, line, where, 4),
-                         "here: a line of more than 4 bytes; is this a text, with a sentence on each line?",
-                         heed::error);
+                         "here: a line has more than 4 bytes; expected a text with one sentence per line", heed::error);
 }
 
 TEST_CASE("lines of any length, and the state of the stream, equal those of std::getline")

@@ -46,7 +46,7 @@ TEST_CASE("IBM Model 1 equals a hand-computed round from a uniform start, then c
     const auto unlinked = text::lexicon::learn(source, with_dot, {.rounds = 30});
     CHECK(unlinked.of(haus).front().target == house);
     CHECK_THROWS_WITH_AS(text::lexicon::learn(source, std::vector<ids>{}),
-                         "lexicon: 3 source sentences and 0 of the other side; give one for each", error);
+                         "lexicon: 3 source sentences and 0 of the other side; the numbers must be equal", error);
     CHECK(text::lexicon::learn(std::vector<ids>{{}}, std::vector<ids>{{}}).size() == 0);
 }
 

@@ -64,26 +64,26 @@ TEST_CASE("learning twice, or reading a written model, gives the same subwords")
 
 TEST_CASE("unusable training input is rejected")
 {
-    CHECK_THROWS_WITH_AS(sentence_pieces::learn({}, 10), "pieces of words: no word to learn from", heed::error);
+    CHECK_THROWS_WITH_AS(sentence_pieces::learn({}, 10), "subwords: no words to learn from", heed::error);
     CHECK_THROWS_WITH_AS(sentence_pieces::learn(counts, 50, "char"),
-                         "pieces of words: there is no kind \"char\"; choose unigram or bpe", heed::error);
-    CHECK_THROWS_WITH_AS(sentence_pieces::learn(counts, 3), doctest::Contains("SentencePiece cannot learn 3 pieces"),
+                         "subwords: there is no kind \"char\"; choose unigram or bpe", heed::error);
+    CHECK_THROWS_WITH_AS(sentence_pieces::learn(counts, 3), doctest::Contains("SentencePiece cannot learn 3 subwords"),
                          heed::error);
 }
 
 TEST_CASE("invalid subword lists are rejected")
 {
-    CHECK(problem("bpe\n") == "pieces of words: none are listed");
-    CHECK(problem("") == "pieces of words: there is no kind \"\"; choose unigram or bpe");
-    CHECK(problem("bpe\n▁a\n") == "pieces of words: line 2 is \"▁a\"; it must be a piece and its score");
-    CHECK(problem("bpe\n▁a x\n") == "pieces of words: line 2 is \"▁a x\"; it must be a piece and its score");
-    CHECK(problem("bpe\n▁a -1\n▁a -2\n") == "pieces of words: \"▁a\" is listed twice");
-    CHECK(problem("bpe\n 1\n") == "pieces of words: \"\" is empty");
-    CHECK(problem("bpe\n<unk> 1\n") == "pieces of words: \"<unk>\" is not a piece");
+    CHECK(problem("bpe\n") == "subwords: the list is empty");
+    CHECK(problem("") == "subwords: there is no kind \"\"; choose unigram or bpe");
+    CHECK(problem("bpe\n▁a\n") == "subwords: line 2 is \"▁a\"; expected a subword and its score");
+    CHECK(problem("bpe\n▁a x\n") == "subwords: line 2 is \"▁a x\"; expected a subword and its score");
+    CHECK(problem("bpe\n▁a -1\n▁a -2\n") == "subwords: \"▁a\" is listed twice");
+    CHECK(problem("bpe\n 1\n") == "subwords: \"\" is empty");
+    CHECK(problem("bpe\n<unk> 1\n") == "subwords: \"<unk>\" is not a subword");
     CHECK(problem("bpe\n\xFF 1\n").find("is not UTF-8") != std::string::npos);
     CHECK(problem("bpe\na nan\n").find("is not finite") != std::string::npos);
     CHECK(problem("bpe\na inf\n").find("is not finite") != std::string::npos);
-    CHECK(problem("bpe\n" + std::string(5000, 'a') + " 1\n").find("longer than a word") != std::string::npos);
+    CHECK(problem("bpe\n" + std::string(5000, 'a') + " 1\n").find("too long") != std::string::npos);
 
     // Unusual, but valid.
     for (const char* const kind : {"bpe\n", "unigram\n"}) {

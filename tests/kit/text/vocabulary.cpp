@@ -123,7 +123,7 @@ TEST_CASE("a list of words that is not a vocabulary is rejected")
     CHECK(problem({}) == "vocabulary: word 0 must be <pad>, but the list ends before it");
     CHECK(problem({"<pad>", "the"}) == "vocabulary: word 1 must be <unk> but is \"the\"");
     CHECK(problem(with({"a", "b", "a"})) == "vocabulary: word 6 (\"a\") is listed twice");
-    CHECK(problem(with({"<s>"})) == "vocabulary: word 4 (\"<s>\") is a special word for the second time");
+    CHECK(problem(with({"<s>"})) == "vocabulary: word 4 (\"<s>\") repeats a special word");
     CHECK(problem(with({""})) == "vocabulary: word 4 (\"\") is empty");
     CHECK(problem(with({"a b"})) == "vocabulary: word 4 (\"a b\") contains white space");
     CHECK_THROWS_AS(vocabulary::from_text(""), heed::error);

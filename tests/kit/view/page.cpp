@@ -187,7 +187,7 @@ TEST_CASE("a page with inconsistent parts is rejected")
     page linked = one({{"x"}, {1.f, 0.f}});
     linked.sentences[0].gold.possible = {{1, 0}};
     CHECK_THROWS_WITH_AS(html(linked),
-                         "view::html: sentence 1: the gold link 1-0 lies outside 2 source and 0 reference words",
+                         "view::html: sentence 1: the gold link 1-0 is outside 2 source and 0 reference words",
                          heed::shape_error);
     linked.sentences[0].reference = {"x"};
     CHECK_NOTHROW(html(linked));

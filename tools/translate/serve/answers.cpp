@@ -33,7 +33,7 @@ void presence::go()
 
 answer refusal(int status, const std::string& why)
 {
-    // No object of JSON: its destructor needs memory, and ends the program if there is none.
+    // Written without a JSON object: its destructor allocates, and ends the program if memory has run out.
     return {status, "{\"error\":" + nlohmann::json(heed::text::printable(why)).dump() + "}\n"};
 }
 

@@ -16,7 +16,7 @@
 
 namespace translation {
 
-/// A trained model, or an ensemble, as a service takes it.
+/// A trained model, or an ensemble, for the service.
 inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::size_t batch)
 {
     const auto model = heed::seq2seq::load(paths);
@@ -30,7 +30,7 @@ inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::si
     };
     with.translate = [model, batch](const std::vector<std::string>& lines, const wishes& how,
                                     const std::function<bool(std::size_t)>& wanted) {
-        // Between two steps a search looks whether its sentences are wanted: a step must not take long.
+        // A search checks between two steps whether its sentences are still wanted, so a step must be short.
         constexpr std::size_t rows = 768;  // hypotheses
         std::vector<served_sentence> all;
         for (auto& each : model.translate(lines, {.beam = how.beam,
@@ -49,7 +49,7 @@ inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::si
         }
         return all;
     };
-    // The sentence of the documentation, if the model has each of its words as it is.
+    // The example sentence of the documentation, if all its words are in the model's vocabulary.
     const auto& side = model.files().front().source;
     const std::string usual = side.raw ? "A man is sleeping." : "a man is sleeping .";
     const heed::text::sentence words = heed::text::split(usual);
@@ -57,7 +57,7 @@ inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::si
     if (ids.size() == side.shown(words).size() &&
         std::find(ids.begin(), ids.end(), heed::text::vocabulary::unk) == ids.end())
         with.examples = {usual};
-    with.translate({"."}, {}, {});  // lays out the weights for searching
+    with.translate({"."}, {}, {});  // prepares the weights for searching
     return with;
 }
 

@@ -33,13 +33,13 @@ using clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t chunk = 16384;
-constexpr std::chrono::milliseconds patience{250};  // for a new client's first byte, when connections are many
-constexpr std::chrono::seconds grace{5};            // for the next question, when connections are many
+constexpr std::chrono::milliseconds patience{250};  // for the first byte of a new client, if there are many connections
+constexpr std::chrono::seconds grace{5};            // for the next request, if there are many connections
 
-constexpr const char* no_memory = "out of memory; send less, or a smaller beam";
+constexpr const char* no_memory = "out of memory; send less, or use a smaller beam";
 constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What httplib reads a request from and writes its answer to.
+/// The stream from which httplib reads a request and to which it writes the response.
 class memory_stream final : public httplib::Stream {
 public:
     explicit memory_stream(std::string in) : in_(std::move(in)) {}
@@ -68,14 +68,14 @@ private:
     std::size_t at_ = 0;
 };
 
-/// httplib's server without its sockets' loop.
+/// httplib's server without its socket loop.
 class interpreter final : public httplib::Server {
 public:
     interpreter(const limits& most, const server::handler& answers)
     {
         set_keep_alive_max_count(most.each_connection);
         set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(most.between).count());
-        // The default lets a second server bind the same port, and requests go to either.
+        // By default, a second server may bind the same port, and requests go to either.
         set_socket_options([](socket_t socket) {
             const int yes = 1;
             ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -99,7 +99,7 @@ public:
             return HandlerResponse::Handled;
         });
         set_exception_handler([](const httplib::Request&, httplib::Response&, std::exception_ptr why) {
-            std::rethrow_exception(std::move(why));  // of memory that ran out; run() throws it
+            std::rethrow_exception(std::move(why));  // out of memory: run() throws it
         });
         set_error_handler([](const httplib::Request& asked, httplib::Response& response) {
             if (!response.body.empty()) return;
@@ -107,13 +107,13 @@ public:
             now.status = response.status;
             now.what.method = asked.method;
             now.what.path = asked.path;
-            now.close = true;  // who knows where the next request begins
-            response.set_content(refusal(response.status, "not a request of HTTP/1.0 or 1.1 that is known here").body,
+            now.close = true;  // the start of the next request is unknown
+            response.set_content(refusal(response.status, "not a supported HTTP/1.0 or HTTP/1.1 request").body,
                                  "application/json");
         });
     }
 
-    /// A request on its way through httplib.
+    /// A request during its processing by httplib.
     struct current {
         request what;
         int status = 400;
@@ -121,7 +121,7 @@ public:
         bool close = false;
     };
 
-    /// The answer's bytes. Throws std::bad_alloc.
+    /// The bytes of the response. Throws std::bad_alloc.
     std::string run(const request_head& head, current& now)
     {
         if (!head.first_line.ends_with(" HTTP/1.1") && !head.keeps) now.close = true;
@@ -152,7 +152,7 @@ public:
     int socket() const { return svr_sock_; }
 
 private:
-    /// httplib decides what it says of the connection before it knows whether this is its last answer.
+    /// httplib writes the connection headers before it is known whether this is the last response.
     static void announce_end(std::string& out)
     {
         const std::size_t end = out.find("\r\n\r\n");
@@ -171,7 +171,7 @@ private:
     static inline thread_local current* here = nullptr;
 };
 
-/// An answer without httplib, for what never was a request.
+/// A response without httplib, for invalid requests.
 std::string as_http(const answer& what)
 {
     std::string text = "HTTP/1.1 " + std::to_string(what.status) + " ";
@@ -265,7 +265,7 @@ public:
             try {
                 wait();
                 if (stopping_) finish();
-            } catch (const std::bad_alloc&) {  // what waits is still there
+            } catch (const std::bad_alloc&) {  // pending signals are still there
                 std::this_thread::sleep_for(std::chrono::milliseconds(10));
             }
         }
@@ -287,10 +287,11 @@ private:
     using identity = std::uint64_t;
 
     enum class state {
-        reading,  // a request, or waiting for the next
+        reading,  // reading a request, or waiting for the next
         working,
         writing,
-        leaving  // everything is said; what the client still sends is read and dropped, so that it can read the answer
+        leaving  // the response is sent; further bytes from the client are read and dropped so that it can read the
+                 // response
     };
 
     struct connection {
@@ -298,16 +299,16 @@ private:
         std::string client;
         state now = state::reading;
         std::string in, out;
-        std::size_t whole = 0;  // bytes of the request that is coming, from when its head is known
+        std::size_t whole = 0;  // bytes of the request being received, once its head is known
         std::size_t sent = 0, served = 0;
         bool close = false, continued = false;
-        bool sends_no_more = false;  // it may still read
+        bool sends_no_more = false;  // the client may still read
         bool knows_go_on = false;    // HTTP/1.1
-        bool begun = true;           // the time in which the next request must observe_query has begun
+        bool begun = true;           // the time limit of the next request has started
         clock::time_point deadline;
-        clock::time_point began;  // to wait for the client: a request's first byte, or the one after the last answer
+        clock::time_point began;  // waiting for the client since: first byte of a request, or the last response
         std::shared_ptr<presence> there;
-        record last;  // of the answer that is written
+        record last;  // of the response being written
         std::size_t dropped = 0;
     };
 
@@ -324,10 +325,10 @@ private:
         interpreter::current now;
         std::shared_ptr<presence> there;
         std::string client;
-        std::list<finished> done;  // one: what is said of it
+        std::list<finished> done;  // a single record: for the log
     };
 
-    /// Every connection is a descriptor; the program and its models need some, too.
+    /// Every connection is a file descriptor; the program and its models need some as well.
     void leave_descriptors()
     {
         rlimit now{};
@@ -345,7 +346,6 @@ private:
     }
 
     // ---- the thread of all connections
-    // ---------------------------------------------------------------------------------
 
     void wait()
     {
@@ -357,7 +357,7 @@ private:
         auto nearest = accepts ? clock::time_point::max() : accept_again_;
         {
             const std::lock_guard lock(mutex_);
-            start_threads(0);  // which the system has refused before
+            start_threads(0);  // which the system refused earlier
             if (threads_ < busy_ + jobs_.size()) nearest = clock::now() + std::chrono::milliseconds(100);
         }
         for (const auto& [id, each] : connections_) {
@@ -375,7 +375,7 @@ private:
         if (::poll(polled_.data(), polled_.size(), timeout) < 0) {
             if (errno == ENOMEM) throw std::bad_alloc();
             if (errno != EINTR && errno != EAGAIN) throw heed::error(std::string("poll: ") + std::strerror(errno));
-            for (pollfd& each : polled_) each.revents = 0;  // they say nothing
+            for (pollfd& each : polled_) each.revents = 0;  // no events
         }
 
         std::uint64_t ignored = 0;
@@ -389,7 +389,7 @@ private:
         if (listener_ >= 0 && polled_[1].revents != 0) accept_all();
     }
 
-    /// If memory runs out for one connection, that one is told so and ends; the others do not notice.
+    /// If memory runs out for one connection, it gets an error and is closed; the others are not affected.
     void for_one(identity id, const auto& what)
     {
         try {
@@ -398,7 +398,7 @@ private:
             const auto it = connections_.find(id);
             if (it == connections_.end()) return;
             connection& here = it->second;
-            if (here.now == state::reading) {  // then no answer has been begun
+            if (here.now == state::reading) {  // no response has been started
                 [[maybe_unused]] const ssize_t sent =
                     ::send(here.socket, out_of_memory_.data(), out_of_memory_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             }
@@ -411,9 +411,9 @@ private:
         for (std::size_t i = 0; i < 256; ++i) {
             if (connections_.size() >= most_.connections) {
                 pollfd one{listener_, POLLIN, 0};
-                if (::poll(&one, 1, 0) <= 0) return;  // nobody needs room
+                if (::poll(&one, 1, 0) <= 0) return;  // room is not required
                 while (connections_.size() >= most_.connections && make_room()) {}
-                if (connections_.size() >= most_.connections && patient_) {  // the next waits in the system's queue
+                if (connections_.size() >= most_.connections && patient_) {  // the next client waits
                     accept_again_ = clock::now() + std::chrono::milliseconds(10);
                     return;
                 }
@@ -425,8 +425,8 @@ private:
             if (socket < 0) {
                 if (errno == EINTR || errno == ECONNABORTED) continue;
                 if ((errno == EMFILE || errno == ENFILE) && make_room()) continue;
-                // No descriptors or no memory: the client waits in the system's queue. poll would say at once that
-                // it is there.
+                // No descriptors or no memory: the client waits in the queue of the system. poll would return
+                // immediately, since the client is ready.
                 if (errno != EAGAIN && errno != EWOULDBLOCK)
                     accept_again_ = clock::now() + std::chrono::milliseconds(100);
                 return;
@@ -447,15 +447,15 @@ private:
                 added.began = now;
                 added.deadline = now + most_.to_arrive;
                 added.client = address_of(from, size);
-                receive(id);  // what has come with it
+                receive(id);  // bytes that arrived with it
             });
         }
     }
 
-    /// Closes a connection that has ended, or else one that the program waits for: rather one whose answer is sent, or
-    /// else the one whose request has been longest in coming. A byte now and then keeps nobody's place, and who has had
-    /// an answer has a few seconds for the next question. False if there is none; `patient_`: but there will be soon,
-    /// since a new client's first byte is waited for a moment.
+    /// Closes a connection that has ended, or else one that the program waits for: preferably one whose response is
+    /// sent, otherwise the request that has been arriving longest. A client that sends single bytes does not keep its
+    /// place, and a client that has received a response has a few seconds for its next request. False if there is none;
+    /// then `patient_` means that there will be one soon, since the first byte of a new client is awaited briefly.
     bool make_room()
     {
         identity slowest = 0;
@@ -473,7 +473,7 @@ private:
             }
             const bool leaves = each.now == state::leaving;
             const bool asks_next = each.now == state::reading && each.in.empty();
-            if (asks_next && count > 0) continue;  // it may have sent all, which has not been read
+            if (asks_next && count > 0) continue;  // a complete request may have arrived that has not been read
             if (asks_next && each.served == 0 && now < each.began + patience) {
                 patient_ = true;
                 continue;
@@ -519,15 +519,15 @@ private:
         }
     }
 
-    /// A client that sends no more has gone, or waits for its answer: that cannot be told apart until it is sent
-    /// something. Who has gone then answers with a reset, which poll reports. False if it cannot be sent to.
+    /// A client that has stopped sending has either gone or waits for its response; only sending something tells which.
+    /// A client that has gone responds with a reset, which poll reports. False if sending fails.
     static bool stays(connection& here)
     {
         here.sends_no_more = true;
-        if (!here.knows_go_on) return true;  // HTTP/1.0: its answer will show it
+        if (!here.knows_go_on) return true;  // HTTP/1.0: its response will tell
         const ssize_t sent = ::send(here.socket, go_on.data(), go_on.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-        return static_cast<std::size_t>(sent) == go_on.size();  // half of it would be read as a part of the answer
+        return static_cast<std::size_t>(sent) == go_on.size();  // a partial one would be read as part of the response
     }
 
     void expire(identity id, clock::time_point now)
@@ -537,7 +537,7 @@ private:
         connection& here = it->second;
         if (here.now == state::working || here.deadline > now) return;
         if (here.now != state::reading || here.in.empty()) return drop(id);
-        refuse(id, refusal(408, "the request did not observe_query completely in " +
+        refuse(id, refusal(408, "the request did not arrive completely within " +
                                     std::to_string(most_.to_arrive.count() / 1000) + " s"));
     }
 
@@ -555,26 +555,26 @@ private:
                 if (here.dropped > (std::size_t{4} << 20)) return drop(id);
                 continue;
             }
-            if (!std::exchange(here.begun, true)) {  // no byte after this one changes it
+            if (!std::exchange(here.begun, true)) {  // later bytes do not change it
                 here.began = clock::now();
                 here.deadline = here.began + most_.to_arrive;
             }
             here.in.append(buffer, static_cast<std::size_t>(count));
             if (take(id)) return;
-            if (static_cast<std::size_t>(count) < sizeof buffer) return;  // poll says when there is more
+            if (static_cast<std::size_t>(count) < sizeof buffer) return;  // poll reports further bytes
         }
     }
 
-    /// Begins the answer of the request in `in`, if it is complete. Whether the connection is no longer reading.
+    /// Starts processing the request in `in` if it is complete. Returns whether the connection has stopped reading.
     bool take(identity id)
     {
         connection& here = connections_.find(id)->second;
-        if (here.in.size() < here.whole) return false;  // the head is not read again for each packet of the body
-        here.in.erase(0, empty_lines(here.in));         // some clients send a line end too many
+        if (here.in.size() < here.whole) return false;  // the head is not parsed again for each packet of the body
+        here.in.erase(0, empty_lines(here.in));         // some clients send an extra line end
         const std::size_t end = here.in.find("\r\n\r\n");
         if (end == here.in.npos || end > most_.head) {
             if (here.in.size() <= most_.head) return false;
-            refuse(id, refusal(431, "the request's head has more than " + std::to_string(most_.head) + " bytes"));
+            refuse(id, refusal(431, "the head of the request has more than " + std::to_string(most_.head) + " bytes"));
             return true;
         }
         read_head head(std::string_view(here.in).substr(0, end), most_.body);
@@ -593,7 +593,7 @@ private:
         const std::string first_line = head.head.first_line;
         here.knows_go_on = first_line.ends_with(" HTTP/1.1");
         job next{id, std::move(head.head), {}, std::make_shared<presence>(), here.client, {}};
-        // Made before the work: then there may be no memory.
+        // Allocated before the work, when memory is available.
         next.done.push_back({id, out_of_memory_, true, record{here.client, "", "", "", 503, 0, 0}});
         next.now.what.body = here.in.substr(end + 4, next.head.body);
         next.now.what.host = next.head.host;
@@ -608,7 +608,7 @@ private:
         here.continued = false;
         {
             const std::lock_guard lock(mutex_);
-            // Some room is left for /health and /metrics when all of it is taken.
+            // Keeps some room for /health and /metrics when all other room is taken.
             const std::size_t room = most_.at_work + (next.head.first_line.starts_with("GET ") ? 16 : 0);
             if (jobs_.size() + busy_ < room) {
                 start_threads(1);
@@ -620,13 +620,13 @@ private:
                 return true;
             }
         }
-        answer full = refusal(429, "too many requests at a time; ask again later");
+        answer full = refusal(429, "too many concurrent requests; retry later");
         full.headers.emplace_back("Retry-After", "1");
         refuse(id, full, first_line);
         return true;
     }
 
-    /// Says this, and ends the connection. `first_line`: of the request, for the log.
+    /// Sends this response, and closes the connection. `first_line`: of the request, for the log.
     void refuse(identity id, const answer& what, const std::string& first_line = "")
     {
         connection& here = connections_.find(id)->second;
@@ -674,10 +674,10 @@ private:
         here.in.erase(0, empty_lines(here.in));
         here.begun = !here.in.empty();
         here.deadline = here.began + (here.begun ? most_.to_arrive : most_.between);
-        if (!here.in.empty()) take(id);  // the next one has come already
+        if (!here.in.empty()) take(id);  // the next request has already arrived
     }
 
-    /// Everything is said.
+    /// The response is sent completely.
     static void leave(connection& here)
     {
         ::shutdown(here.socket, SHUT_WR);
@@ -686,7 +686,7 @@ private:
         std::string().swap(here.in);
     }
 
-    /// The log and the counters may miss a request when memory runs out; its answer does not.
+    /// The log and the counters may miss a request when memory runs out; its response is still sent.
     void tell(const record& what) noexcept
     {
         try {
@@ -703,7 +703,7 @@ private:
         }
         for (finished& each : ready) {
             if (connections_.contains(each.to)) {
-                // After it, the connection's next request may need memory.
+                // The next request of the connection may allocate as well.
                 for_one(each.to,
                         [&](identity id) { write(id, std::move(each.out), each.close, std::move(each.what)); });
             } else {
@@ -714,8 +714,8 @@ private:
         }
     }
 
-    /// No new connections; what has come until now is answered. Those that are open may ask once more while there is
-    /// work: a load balancer reads that the service is stopping.
+    /// Accepts no new connections and answers all requests received so far. Open connections may send one more request
+    /// while there is work, so that a load balancer reads that the service is stopping.
     void finish()
     {
         if (listener_ >= 0) {
@@ -724,7 +724,7 @@ private:
         }
         const auto each_that_reads = [this](const auto& what) {
             for (auto next = connections_.begin(); next != connections_.end();) {
-                const auto it = next++;  // which may leave the map
+                const auto it = next++;  // may be removed from the map
                 if (it->second.now == state::reading) for_one(it->first, what);
             }
         };
@@ -741,17 +741,16 @@ private:
     }
 
     // ---- the threads that answer
-    // ---------------------------------------------------------------------------------------
 
-    // With the mutex locked: so that each job has one, and so many more.
+    // Requires the lock: one thread for each job, and `more` additional threads.
     void start_threads(std::size_t more)
     {
         while (threads_ < busy_ + jobs_.size() + more) {
             try {
-                std::thread([this] { work(); }).detach();  // the destructor waits for all
+                std::thread([this] { work(); }).detach();  // the destructor waits for all threads
                 ++threads_;
             } catch (const std::exception&) {               // no more threads, or no memory
-                if (threads_ == 0) throw std::bad_alloc();  // otherwise it is tried again
+                if (threads_ == 0) throw std::bad_alloc();  // otherwise it is retried later
                 return;
             }
         }
@@ -763,7 +762,7 @@ private:
         for (;;) {
             const bool wanted =
                 more_.wait_for(lock, std::chrono::seconds(2), [&] { return ending_ || !jobs_.empty(); });
-            if (jobs_.empty() && (ending_ || !wanted)) break;  // one that has nothing to do for a while goes
+            if (jobs_.empty() && (ending_ || !wanted)) break;  // an idle thread ends
             job next = std::move(jobs_.front());
             jobs_.pop_front();
             ++busy_;
@@ -776,7 +775,7 @@ private:
                 done.what.path = std::move(next.now.what.path);
                 done.what.remark = std::move(next.now.remark);
                 done.what.status = next.now.status;
-            } catch (const std::exception&) {}  // the answer is the one that was made before
+            } catch (const std::exception&) {}  // the response is the one prepared earlier
             done.what.seconds = std::chrono::duration<double>(clock::now() - next.now.what.arrived).count();
             std::list<finished> ended = std::move(next.done);
             next = {};
@@ -793,21 +792,21 @@ private:
     handler answers_;
     observer seen_;
     interpreter parser_;
-    const std::string out_of_memory_;  // an answer
+    const std::string out_of_memory_;  // a response
     int wake_ = -1, listener_ = -1;
     std::atomic<bool> stopping_{false};
     static_assert(std::atomic<bool>::is_always_lock_free);
 
     std::unordered_map<identity, connection> connections_;
     identity last_ = 0;
-    clock::time_point accept_again_ = clock::time_point::min();  // after a refusal of the system, or out of patience
+    clock::time_point accept_again_ = clock::time_point::min();  // after a system error, or during make_room
     bool patient_ = false;                                       // see make_room
     std::vector<pollfd> polled_;
     std::vector<identity> who_;
     std::atomic<std::size_t> open_{0};
     std::atomic<std::uint64_t> accepted_{0}, displaced_{0};
 
-    mutable std::mutex mutex_;  // of what follows
+    mutable std::mutex mutex_;  // protects the following members
     std::condition_variable more_, thread_ended_;
     std::deque<job> jobs_;
     std::list<finished> finished_;

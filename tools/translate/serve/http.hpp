@@ -11,30 +11,30 @@
 #include <utility>
 #include <vector>
 
-/// HTTP for `translate serve`, without what it is made of.
+/// HTTP for `translate serve`, independent of the implementation.
 ///
-/// One thread waits for all connections at once and reads each request to its end; only then does the request get a
-/// thread, in which cpp-httplib reads its first line and writes the answer. So a slow or idle client costs a file
+/// One thread polls all connections and receives each request completely; only then does the request get a thread, in
+/// which cpp-httplib parses its first line and writes the response. A slow or idle client therefore costs a file
 /// descriptor and a few kilobytes, but no thread.
 namespace translation::http {
 
 struct limits {
     std::size_t head = std::size_t{16} << 10;   // bytes of the first line and the headers
     std::size_t body = std::size_t{256} << 10;  // bytes
-    std::size_t connections = 512;       // open at a time; beyond, that whose request is longest in coming is closed
-    std::size_t at_work = 256;           // requests at a time that are complete and not answered
-    std::size_t each_connection = 1000;  // requests of one connection
-    // For a connection's first request from when it is open, for another one from its first byte; empty lines before it
-    // count.
+    std::size_t connections = 512;              // open at a time; beyond that, the slowest incoming request is closed
+    std::size_t at_work = 256;                  // concurrent requests that are complete and not answered
+    std::size_t each_connection = 1000;         // requests per connection
+    // Time limit of a request: the first one counts from the opening of the connection, later ones from their first
+    // byte, not counting empty lines.
     std::chrono::milliseconds to_arrive{10'000};
-    std::chrono::milliseconds between{30'000};  // from an answer to the next request
-    std::chrono::milliseconds to_take{10'000};  // for the client to read an answer
+    std::chrono::milliseconds between{30'000};  // from a response to the next request
+    std::chrono::milliseconds to_take{10'000};  // for the client to read a response
 };
 
-/// Whether the client is still there.
+/// Whether the client is still connected.
 class presence {
 public:
-    /// Calls this when the client goes; at once if it is gone.
+    /// Calls this when the client disconnects; immediately if it has disconnected already.
     void when_gone(std::function<void()> what);
     void go();
 
@@ -46,8 +46,8 @@ private:
 
 struct request {
     std::string method, path, body;
-    std::string host, origin, content_type, fetch_site;  // headers; empty if they are not there
-    std::chrono::steady_clock::time_point arrived;       // completely
+    std::string host, origin, content_type, fetch_site;  // headers; empty if missing
+    std::chrono::steady_clock::time_point arrived;       // of the complete request
     presence* client = nullptr;
 };
 
@@ -62,17 +62,17 @@ struct answer {
 /// {"error": …}
 answer refusal(int status, const std::string& why);
 
-/// What the log and the metrics say of a request. `status` 499: the client went away.
+/// The record of a request for the log and the metrics. `status` 499: the client disconnected.
 struct record {
     std::string client, method, path, remark;
     int status = 0;
-    std::size_t bytes = 0;  // of the answer
+    std::size_t bytes = 0;  // of the response
     double seconds = 0;
 };
 
 struct counters {
-    std::size_t connections = 0, at_work = 0, threads = 0;  // now
-    std::uint64_t accepted = 0, displaced = 0;              // connections; closed to make room
+    std::size_t connections = 0, at_work = 0, threads = 0;  // currently
+    std::uint64_t accepted = 0, displaced = 0;              // connections; connections closed to make room
 };
 
 class server {
@@ -84,13 +84,13 @@ public:
     server(const limits& most, handler answers, observer seen);
     ~server();
 
-    /// Returns the port, which is another one for 0. Throws heed::error.
+    /// Returns the port; for 0, a free port. Throws heed::error.
     int bind(const std::string& host, int port);
 
-    /// Serves until stop() was called and everything that had arrived is answered.
+    /// Serves until stop() was called and all received requests are answered.
     void run();
 
-    /// May be called from a signal's handler.
+    /// May be called from a signal handler.
     void stop();
 
     counters count() const;

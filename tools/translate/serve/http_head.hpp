@@ -21,11 +21,11 @@ inline std::size_t empty_lines(std::string_view text)
     return at;
 }
 
-/// The first line and the headers of a request, as far as they matter here.
+/// The first line and the headers of a request, as far as they are used here.
 struct request_head {
     std::string first_line;
     std::size_t body = 0;
-    bool keeps = false, closes = false;  // what Connection says
+    bool keeps = false, closes = false;  // values of Connection
     bool expects = false;                // 100-continue
     std::string host, origin, content_type, fetch_site;
 };
@@ -37,7 +37,7 @@ inline bool same(std::string_view left, std::string_view right)
     });
 }
 
-/// Reads the head, which ends before `text` does. Otherwise says why not.
+/// Parses the head, which ends before `text` does. Sets `refused` on errors.
 struct read_head {
     request_head head;
     std::optional<answer> refused;
@@ -51,7 +51,7 @@ struct read_head {
             const std::string_view line = text.substr(0, end);
             text.remove_prefix(end == text.npos ? text.size() : end + 2);
             if (line.find_first_of(std::string_view("\r\n\0", 3)) != line.npos)
-                refused = refusal(400, "a line of the request's head has a stray line end or a NUL");
+                refused = refusal(400, "a line of the request head has a stray line end or a NUL");
             else if (lines++ == 0)
                 head.first_line = line;
             else
@@ -62,7 +62,7 @@ struct read_head {
 private:
     void once(std::string& to, std::string_view value, const char* name)
     {
-        if (!to.empty()) refused = refusal(400, std::string(name) + " is there twice");
+        if (!to.empty()) refused = refusal(400, std::string(name) + " is given twice");
         to = value;
     }
 
@@ -85,16 +85,16 @@ private:
             if (!number && value.find_first_not_of("0123456789") == value.npos && !value.empty())
                 size = most_body + 1;
             else if (!number || (has_length && size != head.body))
-                refused = refusal(400, "Content-Length is not one number");
+                refused = refusal(400, "Content-Length is not a single number");
             has_length = true;
             head.body = size;
             if (!refused && size > most_body)
-                refused = refusal(413, "a body of " + std::string(value) + " bytes; at most " +
+                refused = refusal(413, "the body has " + std::string(value) + " bytes; at most " +
                                            std::to_string(most_body) + " are accepted");
         } else if (same(name, "transfer-encoding")) {
-            refused = refusal(411, "Transfer-Encoding is not accepted; send the body's Content-Length");
+            refused = refusal(411, "Transfer-Encoding is not accepted; send Content-Length");
         } else if (same(name, "content-encoding") && !same(value, "identity")) {
-            refused = refusal(415, "Content-Encoding is not accepted; send the body as it is");
+            refused = refusal(415, "Content-Encoding is not accepted; send the body unencoded");
         } else if (same(name, "connection")) {
             for (std::string_view list = value; !list.empty();) {
                 std::string_view one = list.substr(0, list.find(','));

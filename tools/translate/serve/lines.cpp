@@ -21,8 +21,8 @@ namespace translation {
 
 namespace {
 
-/// What was asked, in order; the oldest is written first. At most `most` lines are asked and not answered, so that the
-/// service's queue, which holds as many, has room for each of them.
+/// The pending lines in order; the oldest is written first. At most `most` lines are submitted and unanswered, so that
+/// the queue of the service, which has the same capacity, has room for each line.
 class pending_lines {
 public:
     struct line {
@@ -33,7 +33,7 @@ public:
 
     explicit pending_lines(std::size_t most) : most_(most) {}
 
-    /// Before a line is asked.
+    /// Call before submitting a line.
     void wait_for_room()
     {
         std::unique_lock lock(mutex_);
@@ -51,7 +51,7 @@ public:
         ended_ = true;
         changed_.notify_all();
     }
-    /// False after the last. The line before it has been answered.
+    /// False after the last line. The previous line has been answered.
     bool take(line& next)
     {
         std::unique_lock lock(mutex_);
@@ -64,7 +64,7 @@ public:
         answering_ = 1;
         return true;
     }
-    /// Nothing can be written any more.
+    /// Writing has failed.
     void give_up()
     {
         const std::lock_guard lock(mutex_);
@@ -85,7 +85,7 @@ private:
     bool ended_ = false, broken_ = false;
 };
 
-/// The line's translation, or nothing and a message.
+/// The translation of the line; empty, with a message, on error.
 std::string text_of(pending_lines::line& one, std::size_t& failures)
 {
     try {
@@ -107,7 +107,8 @@ std::string text_of(pending_lines::line& one, std::size_t& failures)
     }
 }
 
-/// std::cin flushes std::cout before it waits, in the thread that reads: what another one is writing came twice.
+/// std::cin flushes std::cout before it waits, in the reading thread; concurrent output of another thread would be
+/// written twice.
 class untied {
 public:
     explicit untied(std::istream& in) : in_(in), out_(in.tie(nullptr)) {}
@@ -132,7 +133,7 @@ std::size_t serve_lines(service& with, std::istream& in, std::ostream& out, cons
             if (!waiting.broken() && !(out << text_of(one, failures) << '\n' << std::flush)) waiting.give_up();
         }
     });
-    const auto finish = [&] {  // what has been read is written, whatever happens
+    const auto finish = [&] {  // lines that were read are written in any case
         waiting.end();
         writer.join();
     };
@@ -156,8 +157,8 @@ std::size_t serve_lines(service& with, std::istream& in, std::ostream& out, cons
         throw;
     }
     finish();
-    if (in.bad()) throw heed::error("standard input: cannot be read to its end");
-    if (waiting.broken()) throw heed::error("standard output: cannot be written");
+    if (in.bad()) throw heed::error("cannot read standard input to its end");
+    if (waiting.broken()) throw heed::error("cannot write to standard output");
     return failures;
 }
 

@@ -20,14 +20,14 @@
 
 #include "http.hpp"
 
-/// What /metrics says, in Prometheus's text format 0.0.4.
+/// The response of /metrics, in Prometheus's text format 0.0.4.
 namespace translation {
 
 class metrics {
 public:
     void observe(const http::record& what)
     {
-        // Clients choose paths; labels must stay few.
+        // Clients choose paths, but the number of labels must stay small.
         const bool known =
             what.path == "/translate" || what.path == "/health" || what.path == "/metrics" || what.path == "/";
         const std::lock_guard lock(mutex_);
@@ -57,18 +57,18 @@ public:
         const auto one = [&out](const char* name, const char* type, const char* help, auto value) {
             out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
         };
-        out += "# HELP heed_requests_total Requests by path and status; 499: the client went away.\n"
+        out += "# HELP heed_requests_total Requests by path and status; 499: the client disconnected.\n"
                "# TYPE heed_requests_total counter\n";
         for (const auto& [what, count] : requests_)
             out += fmt::format("heed_requests_total{{path=\"{}\",code=\"{}\"}} {}\n", what.first, what.second, count);
-        out += "# HELP heed_request_seconds Time from the arrival of a request for a translation to its answer.\n"
+        out += "# HELP heed_request_seconds Time from the arrival of a translation request to its response.\n"
                "# TYPE heed_request_seconds histogram\n";
         for (std::size_t i = 0; i < bounds.size(); ++i)
             out += fmt::format("heed_request_seconds_bucket{{le=\"{}\"}} {}\n", bounds[i], within_[i]);
         out += fmt::format("heed_request_seconds_bucket{{le=\"+Inf\"}} {0}\nheed_request_seconds_sum {1}\n"
                            "heed_request_seconds_count {0}\n",
                            answered_, seconds_);
-        out += "# HELP heed_batch_sentences Sentences of a batch.\n# TYPE heed_batch_sentences histogram\n";
+        out += "# HELP heed_batch_sentences Sentences per batch.\n# TYPE heed_batch_sentences histogram\n";
         std::uint64_t up_to = 0;
         for (std::size_t i = 0; i + 1 < batches.batch_sizes.size(); ++i) {
             up_to += batches.batch_sizes[i];
@@ -77,26 +77,25 @@ public:
         out += fmt::format("heed_batch_sentences_bucket{{le=\"+Inf\"}} {0}\nheed_batch_sentences_sum {1}\n"
                            "heed_batch_sentences_count {0}\n",
                            batches.batches, batches.lines);
-        one("heed_queue_sentences", "gauge", "Sentences that wait.", batches.waiting);
-        one("heed_queue_limit", "gauge", "Sentences that may wait.", most.queue);
-        one("heed_working_sentences", "gauge", "Sentences in work.", batches.working);
-        one("heed_requests_refused_total", "counter", "Requests that did not fit the queue.", batches.refused);
-        one("heed_requests_late_total", "counter", "Requests that were not done in time.", batches.late);
-        one("heed_requests_cancelled_total", "counter", "Requests whose client went away.", batches.cancelled);
+        one("heed_queue_sentences", "gauge", "Sentences in the queue.", batches.waiting);
+        one("heed_queue_limit", "gauge", "Capacity of the queue.", most.queue);
+        one("heed_working_sentences", "gauge", "Sentences being translated.", batches.working);
+        one("heed_requests_refused_total", "counter", "Requests rejected because the queue was full.", batches.refused);
+        one("heed_requests_late_total", "counter", "Requests that timed out.", batches.late);
+        one("heed_requests_cancelled_total", "counter", "Requests whose client disconnected.", batches.cancelled);
         one("heed_requests_failed_total", "counter", "Requests that could not be translated.", batches.failed);
-        one("heed_busy_seconds_total", "counter", "Time of translating.", batches.seconds);
-        one("heed_sentences_total", "counter", "Sentences that were translated.", sentences_);
-        one("heed_source_words_total", "counter", "Their words.", source_words_);
-        one("heed_words_total", "counter", "Words of their translations.", target_words_);
+        one("heed_busy_seconds_total", "counter", "Time spent translating.", batches.seconds);
+        one("heed_sentences_total", "counter", "Translated sentences.", sentences_);
+        one("heed_source_words_total", "counter", "Words of translated sentences.", source_words_);
+        one("heed_words_total", "counter", "Words of translations.", target_words_);
         const auto [sentences, words] = per_second();
-        one("heed_sentences_per_second", "gauge", "Sentences that were translated, mean of the last minute.",
-            sentences);
+        one("heed_sentences_per_second", "gauge", "Translated sentences, mean of the last minute.", sentences);
         one("heed_words_per_second", "gauge", "Words of translations, mean of the last minute.", words);
         one("heed_connections", "gauge", "Open connections.", connections.connections);
         one("heed_connections_total", "counter", "Connections so far.", connections.accepted);
-        one("heed_connections_displaced_total", "counter",
-            "Connections whose request was long in coming, closed to make room.", connections.displaced);
-        one("heed_requests_at_work", "gauge", "Requests that have arrived and are not answered.", connections.at_work);
+        one("heed_connections_displaced_total", "counter", "Connections with slow requests, closed to make room.",
+            connections.displaced);
+        one("heed_requests_at_work", "gauge", "Requests received and not yet answered.", connections.at_work);
         one("heed_request_threads", "gauge", "Threads that answer requests.", connections.threads);
         one("process_resident_memory_bytes", "gauge", "Memory in use.", resident());
         rusage used{};
@@ -105,7 +104,7 @@ public:
             return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
         };
         one("process_cpu_seconds_total", "counter", "Processor time.", seconds(used.ru_utime) + seconds(used.ru_stime));
-        one("process_start_time_seconds", "gauge", "When it began, in seconds since 1970.", started_);
+        one("process_start_time_seconds", "gauge", "Start time, in seconds since 1970.", started_);
         return out;
     }
 

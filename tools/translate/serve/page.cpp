@@ -10,7 +10,7 @@ namespace translation {
 
 namespace {
 
-// Beside the style of view::html, whose colors and buttons it uses.
+// In addition to the style of view::html, whose colors and buttons are used.
 constexpr const char* style = R"css(
 body { display: block; }
 main { border: 0; max-width: 64rem; margin: 0 auto; padding: 1rem 1.25rem 3rem; }
@@ -87,7 +87,7 @@ for (const part of ['from', 'to'])
     for (const e of document.querySelectorAll('[data-name=' + part + ']')) e.textContent = name(part);
 if (code('from')) for (const e of [$('text'), ...document.querySelectorAll('.examples button')]) e.lang = code('from');
 
-// ---- asking
+// ---- requests
 let asked = null, timer = 0, last = '';
 function say(text, bad) { $('state').textContent = text; $('state').classList.toggle('bad', !!bad); }
 function later() { clearTimeout(timer); timer = setTimeout(ask, 180); }
@@ -112,7 +112,7 @@ async function ask() {
         if (got.status === 429 || got.status === 503) {
             last = '';
             const wait = +(got.headers.get('Retry-After') || 1);
-            say('busy: asks again in ' + wait + ' s', true);
+            say('busy: retrying in ' + wait + ' s', true);
             clearTimeout(timer);
             timer = setTimeout(ask, 1000 * wait);
             return;
@@ -123,7 +123,7 @@ async function ask() {
     } catch (problem) {
         if (problem.name === 'AbortError') return;
         last = '';
-        say('the service does not answer', true);
+        say('the service does not respond', true);
     }
 }
 
@@ -270,10 +270,10 @@ std::string page_of_service(const engine& with, std::size_t most_beam)
     page += "a sentence, or several on separate lines: the translation appears below, with others that the model "
             "considered.";
     if (with.has_attention)
-        page += " Point at a word, or tap it, to see which words of your sentence the model looked at for it.";
+        page += " Point at a word, or tap it, to see which words of your sentence the model attended to.";
     page += "</p>\n<label class=\"of\" for=\"text\">" +
             (known ? language(with.from, "from") + " text" : std::string("Text to translate")) +
-            ", a sentence per line</label>\n"
+            ", one sentence per line</label>\n"
             "<textarea id=\"text\" dir=\"auto\" autofocus spellcheck=\"false\" aria-keyshortcuts=\"/\"></textarea>\n";
     if (!with.examples.empty()) {
         page += "<div class=\"examples\"><span class=\"soft\">" +
@@ -282,16 +282,15 @@ std::string page_of_service(const engine& with, std::size_t most_beam)
             page += "<button class=\"button\" type=\"button\" dir=\"auto\">" + escaped(each) + "</button>";
         page += "</div>\n";
     }
-    page += "<div class=\"bar\"><label title=\"Translations that the search keeps at a time: more take longer\">Beam "
+    page += "<div class=\"bar\"><label title=\"Number of hypotheses in the search: larger is slower\">Beam "
             "<input type=\"number\" id=\"beam\" min=\"1\" max=\"" +
             std::to_string(most_beam) + "\" value=\"" + std::to_string(std::min<std::size_t>(5, most_beam)) +
             "\"></label>";
     if (with.has_attention)
-        page += "<span class=\"soft\">Arrow keys move from word to word; Enter keeps one, Esc lets it go</span>";
-    page +=
-        "<span class=\"soft\" id=\"state\" role=\"status\" aria-live=\"polite\"></span></div>\n"
-        "<div id=\"answers\"></div><noscript>This page is drawn by its script, and scripts are off.</noscript></main>\n"
-        "<script>";
+        page += "<span class=\"soft\">Arrow keys move from word to word; Enter pins a word, Esc releases it</span>";
+    page += "<span class=\"soft\" id=\"state\" role=\"status\" aria-live=\"polite\"></span></div>\n"
+            "<div id=\"answers\"></div><noscript>This page requires JavaScript.</noscript></main>\n"
+            "<script>";
     page += script;
     return page + "</script>\n</body>\n</html>\n";
 }

@@ -9,9 +9,9 @@
 #include "http.hpp"
 #include "http_head.hpp"
 
-/// Whose pages may use a service that only this machine reaches. A browser runs pages of strangers on this machine,
-/// too: they can send requests to 127.0.0.1, or give their own name that address (DNS rebinding). The browser says for
-/// whom it asks.
+/// Checks which pages may use a service that only this machine can reach. A browser also runs pages of other sites on
+/// this machine: they can send requests to 127.0.0.1, or map their own name to that address (DNS rebinding). The
+/// browser sends the origin of each request.
 namespace translation::http {
 
 /// The host of "example.org:8080" or "[::1]:8080".
@@ -22,7 +22,7 @@ inline std::string_view host_of(std::string_view authority)
     return authority.substr(0, authority.find(':', bracket));
 }
 
-/// Whether this host is always the machine itself.
+/// Whether this host always refers to the machine itself.
 inline bool is_this_machine(std::string_view host)
 {
     constexpr std::string_view name = "localhost";
@@ -32,7 +32,8 @@ inline bool is_this_machine(std::string_view host)
            (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
 }
 
-/// Whether the request was sent to one of these hosts, or to this machine. One without Host comes from no browser.
+/// Whether the request was sent to one of these hosts, or to this machine. Requests without Host do not come from a
+/// browser.
 inline bool is_for(const request& asked, const std::vector<std::string>& hosts)
 {
     const std::string_view host = host_of(asked.host);
@@ -41,7 +42,7 @@ inline bool is_for(const request& asked, const std::vector<std::string>& hosts)
                        [&](const auto& each) { return each == "*" || same(each, host) || same(each, asked.host); });
 }
 
-/// Whether it comes from a page of the service itself, from one of these origins, or from no page.
+/// Whether the request comes from a page of the service, from one of these origins, or not from a page.
 inline bool is_from(const request& asked, const std::vector<std::string>& origins)
 {
     if (asked.origin.empty() || same(asked.fetch_site, "same-origin")) return true;
@@ -51,7 +52,8 @@ inline bool is_from(const request& asked, const std::vector<std::string>& origin
                        [&](const std::string& each) { return each == "*" || same(each, asked.origin); });
 }
 
-/// Whether a body is JSON, as Content-Type says. A page of another origin must ask the service before it may send that.
+/// Whether a body is JSON according to Content-Type. A page of another origin must send a preflight request before such
+/// a request.
 inline bool is_json(std::string_view type)
 {
     type = type.substr(0, type.find(';'));

@@ -27,7 +27,7 @@ using http::refusal;
 using nlohmann::json;
 using namespace heed::translator;
 
-/// A request that gets this answer.
+/// Thrown to answer a request with this response.
 struct refused {
     http::answer answer;
     std::string why;
@@ -38,12 +38,12 @@ struct refused {
 constexpr const char* example =
     "{\"text\": \"a man is sleeping .\", \"beam\": 12, \"alternatives\": 3, \"alignment\": true}";
 
-/// The members of a request's object. Not as a tree of JSON: its destructor needs memory, and ends the program if there
-/// is none.
+/// The members of the object in a request. Not stored as a JSON tree: its destructor allocates, and ends the program if
+/// memory has run out.
 class members : public nlohmann::json_sax<json> {
 public:
     struct member {
-        json value;  // null if it is a list or an object
+        json value;  // null for a list or an object
         std::vector<std::string> texts;
         bool is_list_of_texts = false;
     };
@@ -51,17 +51,17 @@ public:
     explicit members(const std::string& body) : body_(body)
     {
         json::sax_parse(body, this);
-        if (!is_object_) refuse(400, std::string("the body is not an object; expected is ") + example);
+        if (!is_object_) refuse(400, std::string("the body is not an object; expected ") + example);
     }
 
-    std::map<std::string, member> all;  // of equal names the last
+    std::map<std::string, member> all;  // the last of equal names wins
 
     bool null() override { return put(nullptr); }
     bool boolean(bool value) override { return put(value); }
     bool number_integer(number_integer_t value) override { return put(value); }
     bool number_unsigned(number_unsigned_t value) override { return put(value); }
     bool number_float(number_float_t value, const string_t&) override { return put(value); }
-    bool binary(binary_t&) override { return true; }  // JSON has none
+    bool binary(binary_t&) override { return true; }  // not valid in JSON
     bool string(string_t& value) override
     {
         if (depth_ == 2 && now_ != nullptr && now_->is_list_of_texts)
@@ -87,7 +87,7 @@ public:
     {
         std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at …"
         if (const auto begin = what.find("] "); begin != what.npos) what.erase(0, begin + 2);
-        refuse(400, (body_.empty() ? "no body" : what.substr(0, 300)) + "; expected is " + example);
+        refuse(400, (body_.empty() ? "no body" : what.substr(0, 300)) + "; expected " + example);
     }
 
 private:
@@ -101,7 +101,7 @@ private:
     {
         constexpr int deepest = 3;  // {"text": ["…"]} has depth 2
         if (now_ != nullptr) now_->is_list_of_texts = list && depth_ == 1;
-        if (++depth_ > deepest) refuse(400, "JSON of more than 3 levels; expected is " + std::string(example));
+        if (++depth_ > deepest) refuse(400, "JSON has more than 3 levels; expected " + std::string(example));
         return true;
     }
     bool leave()
@@ -143,10 +143,10 @@ std::string one_line(std::string text)
 
 std::string quoted(const std::string& text) { return json(text).dump(); }
 
-/// Six digits, as `translate run --n-best` writes a score.
+/// Six digits, as in scores of `translate run --n-best`.
 std::string rounded(double value, double digits = 1e6) { return json(std::round(value * digits) / digits).dump(); }
 
-/// [a,b,…] of what `write` makes of each.
+/// [a,b,…] of the results of `write`.
 std::string list(const auto& all, const auto& write)
 {
     std::string text;
@@ -154,7 +154,7 @@ std::string list(const auto& all, const auto& write)
     return text.empty() ? "[]" : text + ']';
 }
 
-/// The members of a translation. `in_time` throws when there is no time left to write more.
+/// The members of a translation. `in_time` throws when the time limit is exceeded.
 std::string as_json(const served_translation& one, const wishes& how, const std::function<void()>& in_time)
 {
     in_time();
@@ -204,14 +204,16 @@ public:
     {
         try {
             if (!http::is_for(asked, most_.hosts))
-                refuse(403, "Host: this service is not at " + asked.host.substr(0, 100) +
-                                "; start it with --allow-host if it is");
+                refuse(403, "Host: this service does not serve " + asked.host.substr(0, 100) +
+                                "; to allow it, start with --allow-host");
             if (!http::is_from(asked, most_.origins))
                 refuse(403, "Origin: pages of " + asked.origin.substr(0, 100) +
-                                " may not ask; start the service with --allow-origin if they may");
+                                " are not allowed; to allow them, start with --allow-origin");
             if (asked.path == "/translate") return with_origin(translate_request(asked), asked);
             if (asked.path != "/" && asked.path != "/health" && asked.path != "/metrics")
-                refuse(404, asked.path + ": there are POST /translate, GET /health, GET /metrics and the page GET /");
+                refuse(404,
+                       asked.path +
+                           ": not found; choose from POST /translate, GET /health, GET /metrics and the page GET /");
             allow(asked, {"GET", "HEAD"});
             if (asked.path == "/health") return health();
             if (asked.path == "/metrics")
@@ -339,7 +341,7 @@ private:
                 else if (member.is_list_of_texts)
                     for (const std::string& each : member.texts) result.texts.push_back(one_line(each));
                 else
-                    refuse(400, "text must be a string, or a list of strings");
+                    refuse(400, "text must be a string or a list of strings");
             } else if (name == "beam") {
                 result.how.beam = number(value, name, 1, most_.beam);
             } else if (name == "alternatives") {
@@ -355,56 +357,56 @@ private:
                 result.how.alignment = value.get<bool>();
             } else {
                 refuse(400, "\"" + name.substr(0, 50) +
-                                "\" is not known; there are text, beam, alternatives, alignment, "
+                                "\" is not known; choose from text, beam, alternatives, alignment, "
                                 "length_penalty, coverage_penalty and block_ngrams");
             }
         }
-        if (!asked.all.contains("text")) refuse(400, std::string("text is missing; expected is ") + example);
+        if (!asked.all.contains("text")) refuse(400, std::string("text is missing; expected ") + example);
         if (result.how.alternatives > result.how.beam) {
             if (asked.all.contains("beam"))
-                refuse(400, fmt::format("{} alternatives of a beam of {}; beam must be at least alternatives",
+                refuse(400, fmt::format("{} alternatives with a beam of {}; beam must be at least alternatives",
                                         result.how.alternatives, result.how.beam));
             result.how.beam = result.how.alternatives;
         }
-        if (!engine_.has_attention && result.how.alignment)
-            refuse(400, "alignment: this model has no attention, so there is nothing to show");
+        if (!engine_.has_attention && result.how.alignment) refuse(400, "alignment: this model has no attention");
         if (!engine_.has_attention && result.how.coverage_penalty > 0)
-            refuse(400, "coverage_penalty: needs attention, which this model does not have");
+            refuse(400, "coverage_penalty: this model has no attention");
         return result;
     }
 
-    /// The number of tokens of a text that may be translated.
+    /// The number of tokens of a text to translate.
     std::size_t length(const std::vector<std::string>& texts, std::size_t i) const
     {
         const std::string where = texts.size() == 1 ? "text" : fmt::format("text {}", i);
-        constexpr std::size_t each = 32;  // bytes of a token, at most in the mean: no work for what is too long anyway
+        constexpr std::size_t each = 32;  // maximum mean number of bytes per token: rejects texts that are too long in
+                                          // any case without tokenizing them
         if (texts[i].size() > each * most_.length)
             refuse(413, fmt::format("{} has {} bytes; at most {} are accepted", where, texts[i].size(),
                                     each * most_.length));
         const std::size_t tokens = engine_.tokens(texts[i]);
         if (tokens > most_.length)
-            refuse(413, fmt::format("{} has {} tokens; at most {} are accepted: send sentences one by one", where,
+            refuse(413, fmt::format("{} has {} tokens; at most {} are accepted: send sentences separately", where,
                                     tokens, most_.length));
         return tokens;
     }
 
-    /// How often an answer has translation k of a sentence.
+    /// The number of times an answer contains translation k of a sentence.
     static std::size_t times_written(const wishes& how, std::size_t k)
     {
         return k == 0 && how.alternatives > 1 ? 2 : 1;
     }
 
-    /// So many words and weights may be written.
+    /// Limits the number of words and weights.
     void require_short(std::size_t numbers) const
     {
         if (numbers > most_.numbers)
-            refuse(413, fmt::format("the answer has about {} words and weights; at most {} are written: ask for fewer "
+            refuse(413, fmt::format("the answer has about {} words and weights; at most {} are written: request fewer "
                                     "sentences, fewer alternatives, or no alignment",
                                     numbers, most_.numbers));
     }
     [[noreturn]] void refuse_late(const char* what) const
     {
-        refuse(504, fmt::format("not {} within {} s; send less, or a smaller beam", what,
+        refuse(504, fmt::format("not {} within {} s; send less, or use a smaller beam", what,
                                 static_cast<double>(most_.timeout.count()) / 1000));
     }
 
@@ -419,7 +421,7 @@ private:
         std::size_t tokens_of_all = 0, expected = 0;
         for (std::size_t i = 0; i < what.texts.size(); ++i) {
             const std::size_t tokens = length(what.texts, i);
-            if (tokens == 0) continue;  // nothing to translate
+            if (tokens == 0) continue;  // no text to translate
             tokens_of_all += tokens;
             for (std::size_t k = 0; k < what.how.alternatives; ++k)
                 expected +=
@@ -428,8 +430,8 @@ private:
             places.push_back(i);
         }
         if (const std::size_t work = tokens_of_all * what.how.beam; work > most_.work)
-            refuse(413, fmt::format("{} tokens and a beam of {} make {}; at most {} are accepted in one request: send "
-                                    "fewer sentences, or a smaller beam",
+            refuse(413, fmt::format("{} tokens and a beam of {} make {}; at most {} are accepted per request: send "
+                                    "fewer sentences, or use a smaller beam",
                                     tokens_of_all, what.how.beam, work, most_.work));
         require_short(expected);
         const auto deadline = asked.arrived + most_.timeout;
@@ -450,9 +452,9 @@ private:
         } catch (const too_late&) {
             refuse_late("translated");
         } catch (const cancelled& why) {
-            refuse(503, why.what());  // nobody reads it
+            refuse(503, why.what());  // the client has disconnected
         } catch (const std::bad_alloc&) {
-            refuse(503, "out of memory; send less, or a smaller beam");
+            refuse(503, "out of memory; send less, or use a smaller beam");
         } catch (const std::exception& why) {
             refuse(500, why.what());
         }
@@ -483,7 +485,7 @@ private:
         std::vector<served_sentence> all = engine_.translate(lines, how, wanted);
         std::size_t sentences = 0, source = 0, target = 0;
         for (const served_sentence& each : all) {
-            if (each.best.empty()) continue;  // it was not wanted any more
+            if (each.best.empty()) continue;  // no longer wanted
             ++sentences;
             source += each.source.size();
             target += each.best.front().words.size();
@@ -497,7 +499,7 @@ private:
     wishes otherwise_;
     std::string page_;
     const std::string any_origin_ = "*";
-    service::batcher batches_;  // the last: its threads use the others
+    service::batcher batches_;  // last: its threads use the other members
 };
 
 service::service(engine with, const service_limits& most, const wishes& otherwise)
