@@ -115,7 +115,7 @@ TEST_CASE("one taped tensor is enough: parameters, annotations or the query")
         check(model, annotations, q);
         CHECK(on.gradient(q).data[0] != 0);
     }
-    SUBCASE("all of them")
+    SUBCASE("all three")
     {
         check(model, h, q);
         CHECK(on.gradient(h).data[0] != 0);

@@ -160,7 +160,7 @@ TEST_CASE("training does not keep a predicate mask")
     CHECK(on.memory().capacity() < pairs / 2);  // a mask of all pairs takes a byte each
 }
 
-TEST_CASE("nested score::with_positions")
+TEST_CASE("append_all concatenates positions, with gradients")
 {
     const auto f = [](const auto& a, const auto& b, const auto& c) { return ops::append_all(std::vector{a, b, c}); };
     const auto a = random({2, 3, 4}, 1), b = random({2, 1, 4}, 2), c = random({2, 2, 4}, 3);
