@@ -8,12 +8,12 @@
 #include <products/products.hpp>
 #include <support/tensors.hpp>
 
-// The checks of every product: all on doubles behind pointers, whatever computed them.
+// The checks of every product: on doubles behind pointers, for any types.
 namespace composition {
 
 namespace {
 
-/// The fault of a product; the message says where.
+/// The fault of a product, described by the message.
 struct broken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -111,8 +111,7 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
     p.data.annotations = kept;
 }
 
-/// Positions that a query must not see have weight 0; a mask that hides the last positions is the same as shorter
-/// lengths.
+/// Masked positions have weight 0; a mask that hides the last positions equals shorter lengths.
 void check_masks(const product& p)
 {
     constexpr std::size_t B = batch::rows, T = batch::positions;
@@ -141,7 +140,7 @@ void check_masks(const product& p)
                   "the last positions hidden against shorter lengths");
 }
 
-/// A search continues with some of the rows, and their state goes with them.
+/// A search continues with selected rows and their state.
 void check_rows(const product& p, const outcome& values)
 {
     if (p.random) return;
@@ -182,7 +181,7 @@ void check_gradient(product& p, const taped_outcome& taped)
     }
 }
 
-/// Only parameters on the tape, or annotations, or queries: each gets the same gradient as beside the others.
+/// Only parameters, annotations or queries on the tape: each gets the same gradient as with all on the tape.
 void check_parts_on_tape(const product& p, const taped_outcome& everything)
 {
     for (const auto& [what, name] : {std::pair{taped::parameters, "parameters"},
@@ -200,7 +199,7 @@ void check_parts_on_tape(const product& p, const taped_outcome& everything)
     }
 }
 
-/// No query at all.
+/// Without queries.
 void check_no_queries(product& p)
 {
     const auto states = p.data.states, words = p.data.words;
@@ -261,7 +260,7 @@ void check(product& p)
 
 void take_down(outcome& to, const heed::tensor auto& x)
 {
-    using heed::view_of;  // and that of variables
+    using heed::view_of;  // includes view_of for variables
     const auto v = view_of(x);
     to.emplace_back(v.data, v.data + v.size());
 }
@@ -303,7 +302,7 @@ void taped_recorder::operator()(const heed::ad::var<double, 3>& x) const { weigh
 
 void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms)
 {
-    if (terms.empty()) return;  // nothing that is on the tape was read
+    if (terms.empty()) return;  // nothing on the tape was read
     auto sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = heed::ops::add(sum, terms[i]);
     on.backward(sum);
