@@ -16,7 +16,9 @@
 #include <tuple>
 #include <vector>
 
-// Arguments and results of hessian_vector. The second order of every operation is checked by name in properties/second_order.cpp and properties/second_order_steps.cpp, and next to its gradient (support/gradients.hpp); mechanisms in properties/hessian_vector_attention.cpp, whole models in properties/translator_second_order.cpp.
+// Arguments and results of hessian_vector. The second order of every operation is checked by name in
+// properties/second_order.cpp and properties/second_order_steps.cpp, and next to its gradient (support/gradients.hpp);
+// mechanisms in properties/hessian_vector_attention.cpp, whole models in properties/translator_second_order.cpp.
 
 using namespace heed;
 using support::random;

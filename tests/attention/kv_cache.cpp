@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A key-value cache: attention::extend with both, rows of unequal length, selected rows and dropped positions, compared with each row alone with all its positions.
+// A key-value cache: attention::extend with both, rows of unequal length, selected rows and dropped positions, compared
+// with each row alone with all its positions.
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>

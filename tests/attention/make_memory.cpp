@@ -194,7 +194,8 @@ const std::vector<std::vector<counts>> schedules{
 
 enum class hidden { as_masked, begun_again };
 
-/// Checks queries of a memory that grows between them, against a memory with all positions, of which queries see the same number. `how`: whether a position that no query has seen counts as masked, or starts anew.
+/// Checks queries of a memory that grows between them, against a memory with all positions, of which queries see the
+/// same number. `how`: whether a position that no query has seen counts as masked, or starts anew.
 template <bool with_word = false>
 void check(const auto& attend, hidden how)
 {
@@ -432,7 +433,8 @@ struct both {
 template <class Attend, class Words>
 both(Attend, Words) -> both<Attend, Words>;
 
-/// The contexts of successive queries of a memory that grows between them, on the tape, and without a tape in a memory with shared blocks.
+/// The contexts of successive queries of a memory that grows between them, on the tape, and without a tape in a memory
+/// with shared blocks.
 template <bool with_word>
 void check_gradient(const auto& mechanism)
 {

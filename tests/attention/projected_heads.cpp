@@ -52,7 +52,8 @@ array<double, 4> one_by_one(const auto& attend, const array<double, 4>& q, const
     return all;
 }
 
-/// Checks many queries, steps, reads, compositions, a cache, and gradients. `cache` is false for scores that number queries by the longest sentence of a cache.
+/// Checks many queries, steps, reads, compositions, a cache, and gradients. `cache` is false for scores that number
+/// queries by the longest sentence of a cache.
 void check(const auto& attend, std::size_t G, bool cache = true)
 {
     constexpr double most = 1e-13;

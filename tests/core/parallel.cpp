@@ -423,7 +423,8 @@ void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, s
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a row of a product has the same bits in any batch of rows, on any number of threads", T, float, double)
+TEST_CASE_TEMPLATE("a row of a product has the same bits in any batch of rows, on any number of threads", T, float,
+                   double)
 {
     for (const blas::op a : {blas::op::plain, blas::op::transposed}) {
         for (const blas::op b : {blas::op::plain, blas::op::transposed}) {

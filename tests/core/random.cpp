@@ -10,7 +10,8 @@ using namespace heed;
 
 TEST_CASE("mix is the finalizer of splitmix64")
 {
-    // The published first outputs of splitmix64 seeded with 0 and with 1234567; the generator adds the constant that mix adds.
+    // The published first outputs of splitmix64 seeded with 0 and with 1234567; the generator adds the constant that
+    // mix adds.
     CHECK(mix(0) == 0xe220a8397b1dcdafu);
     CHECK(mix(0x9e3779b97f4a7c15u) == 0x6e789e6aa1b965f4u);
     CHECK(mix(1234567) == 6457827717110365317u);

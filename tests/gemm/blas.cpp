@@ -62,7 +62,8 @@ struct random_product {
         }
     }
 
-    /// The maximum error of C = op(A) op(B) + beta C. With beta = 0, C starts as NaN, which must not be read. The gap between rows must not change.
+    /// The maximum error of C = op(A) op(B) + beta C. With beta = 0, C starts as NaN, which must not be read. The gap
+    /// between rows must not change.
     double error(T beta) const
     {
         auto C = before;
@@ -94,7 +95,8 @@ struct random_product {
 
 constexpr double factors[] = {0, 1, -0.5};
 
-/// Checks all orientations, each with all these values of beta, or with one selected by `only` plus the orientation's index.
+/// Checks all orientations, each with all these values of beta, or with one selected by `only` plus the orientation's
+/// index.
 template <class T>
 void check_errors(std::size_t M, std::size_t N, std::size_t K, std::size_t gap, double rounding,
                   std::size_t only = std::size(factors))

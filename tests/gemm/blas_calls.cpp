@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Products run in the BLAS that the program links, not in the loops of xtensor-blas. The linker option --wrap=cblas_sgemm and so on redirects these calls here first.
+// Products run in the BLAS that the program links, not in the loops of xtensor-blas. The linker option
+// --wrap=cblas_sgemm and so on redirects these calls here first.
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,8 @@
 #include <thread>
 #include <vector>
 
-// During a product BLAS uses one thread, however many threads of the program compute products; afterwards it has the number that the program set. These tests set that number themselves and ignore the environment.
+// During a product BLAS uses one thread, however many threads of the program compute products; afterwards it has the
+// number that the program set. These tests set that number themselves and ignore the environment.
 
 using namespace heed;
 using blas::detail::one_blas_thread;

@@ -98,7 +98,8 @@ TEST_CASE("the equations in scalar loops, absorbed and expanded, with and withou
 
 TEST_CASE("a slice of the rotated part may stay unrotated")
 {
-    // Two more dimensions per head, which queries do not read: the contexts do not change if only the first two are rotated.
+    // Two more dimensions per head, which queries do not read: the contexts do not change if only the first two are
+    // rotated.
     const double scale = std::sqrt(double{K + R + 2} / double{K + R});
     auto wide_KR = random({D, R + 2}, 10);
     auto wide_QR = filled<double, 2>({D, n * (R + 2)}, 0);
@@ -296,7 +297,8 @@ TEST_CASE("gradients with respect to input and every matrix, in both forms and b
 
 TEST_CASE("the norm of c_j, as in the published models")
 {
-    // Against heads without a norm whose c_j are normalized beforehand: x = [c; rotated part], with matrices that select the two.
+    // Against heads without a norm whose c_j are normalized beforehand: x = [c; rotated part], with matrices that
+    // select the two.
     const auto gain = random({C}, 31);
     const auto x = random({2, 7, D}, 8), q = random({2, 7, D}, 9);
     array<double, 3> made(shape_of_rank<3>{2, 7, C + R}, 0.0);

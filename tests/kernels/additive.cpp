@@ -170,8 +170,8 @@ TEST_CASE("additive step: gradients")
     }
 }
 
-TEST_CASE_TEMPLATE("additive step: a sentence alone, in a batch, and with any number of threads gives the same bits", T, float,
-                   double)
+TEST_CASE_TEMPLATE("additive step: a sentence alone, in a batch, and with any number of threads gives the same bits", T,
+                   float, double)
 {
     for (int kind = 0; kind < 3; ++kind) {
         for (const std::size_t batch : {2u, 13u}) {

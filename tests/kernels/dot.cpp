@@ -58,7 +58,8 @@ void check_long(std::size_t A, std::size_t D)
     }
 }
 
-/// Values whose sums fit in registers, compared bitwise with the same columns of wider values, which are summed in memory.
+/// Values whose sums fit in registers, compared bitwise with the same columns of wider values, which are summed in
+/// memory.
 template <class T>
 void check_narrow(std::size_t registers)
 {
@@ -91,13 +92,15 @@ void check_narrow(std::size_t registers)
 
 }  // namespace
 
-TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any number of threads it gives the same bits")
+TEST_CASE(
+    "a long sentence: plain loops agree; alone, in a batch, and with any number of threads it gives the same bits")
 {
     check_long(7, 5);
     check_long(16, 4 * simd::lanes<double>);
 }
 
-TEST_CASE("a long sentence with NaN, with only -inf scores, or without positions gives the same bits with any number of threads")
+TEST_CASE("a long sentence with NaN, with only -inf scores, or without positions gives the same bits with any number "
+          "of threads")
 {
     constexpr std::size_t P = 3000, A = 3, D = 5;
     const double infinity = std::numeric_limits<double>::infinity();

@@ -91,7 +91,8 @@ TEST_CASE("softmax: gradient")
     check_gradient("dx", x, loss, dx, 0.25);
 }
 
-TEST_CASE_TEMPLATE("softmax per dimension: plain loops agree, padding is not read, rows are independent", T, float, double)
+TEST_CASE_TEMPLATE("softmax per dimension: plain loops agree, padding is not read, rows are independent", T, float,
+                   double)
 {
     for (const std::size_t width : awkward<T>()) {
         for (const std::size_t positions : {1u, 3u, 8u, 21u}) {

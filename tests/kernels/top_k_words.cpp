@@ -49,7 +49,8 @@ void compare(kernels::top_k<T>& found, const list<T>& x, std::size_t most)
     if (found.size() == most && most > 0) CHECK(found.bound() == x[expected[most - 1]]);
 }
 
-/// Checks that find(x, top_k_words) finds the words of each row x that admit(logit), in order, with their log-probabilities. Rows without a possible word are also passed, but not compared.
+/// Checks that find(x, top_k_words) finds the words of each row x that admit(logit), in order, with their
+/// log-probabilities. Rows without a possible word are also passed, but not compared.
 template <class T>
 void check_order(const auto& find, const auto& admit)
 {
@@ -181,8 +182,8 @@ TEST_CASE_TEMPLATE("words of a product ordered by their logits: NaN is not a wor
         [](T e) { return e > -infinity<T>; });
 }
 
-TEST_CASE_TEMPLATE("the words of a product equal those of its logits, with the same bits in any batch and with threads", T,
-                   float, double)
+TEST_CASE_TEMPLATE("the words of a product equal those of its logits, with the same bits in any batch and with threads",
+                   T, float, double)
 {
     const std::size_t rows = 20, K = 9, V = 501, most = 3;
     const list<T> t = some<T>(rows * K, 1), w = some<T>(K * V, 2), b = some<T>(V, 3);

@@ -84,7 +84,8 @@ TEST_CASE("chunkwise: a step scans once, and returns the weights and state of tw
     CHECK(support::same_bits(both.next.history, next_of(policy, e, weights, state, at).history));
 }
 
-TEST_CASE("chunkwise: a chunk of 1 gives the inner weights, a scale of 0 their mean over the chunk, and the sum is kept")
+TEST_CASE(
+    "chunkwise: a chunk of 1 gives the inner weights, a scale of 0 their mean over the chunk, and the sum is kept")
 {
     const auto e = random({3, 9}, 1, 2.0), alpha = random({3, 9}, 2);
     const lengths real{9, 5, 0};
@@ -153,7 +154,8 @@ TEST_CASE("chunkwise: gradients with respect to weights, scores and scale, and t
 
 TEST_CASE("weight before a window moves into it, with any history in the window")
 {
-    // A window of 3 positions moves by one at each step. Weight at positions that left the window is passed on, not lost.
+    // A window of 3 positions moves by one at each step. Weight at positions that left the window is passed on, not
+    // lost.
     const std::size_t T = 7, steps = 6;
     const auto W = random({3, 3}, 1);
     const auto h = random({1, T, 3}, 2);

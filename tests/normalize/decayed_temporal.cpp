@@ -47,7 +47,8 @@ TEST_CASE("subtract_scaled_history and fade equal discount and logaddexp with a 
         }
     }
 
-    // An empty history (-inf) stays empty at any strength and has no gradient, and neither does a history that decays at once.
+    // An empty history (-inf) stays empty at any strength and has no gradient, and neither does a history that decays
+    // at once.
     const array<double, 1> none{-infinity, -infinity}, scores{0.5, -infinity}, state{2.0, -infinity};
     ad::tape<double> on;
     const auto a = on.parameter(none), s = on.parameter(scores), p = on.parameter(state);

@@ -19,7 +19,8 @@ namespace {
 
 constexpr bool renormalized = true, classic = false;  // of ops::dropout_weights
 
-/// One step of an attention on the tape: context, weights, and the gradient of an uneven loss with respect to the query.
+/// One step of an attention on the tape: context, weights, and the gradient of an uneven loss with respect to the
+/// query.
 struct outcome {
     array<double, 2> context, weights, gradient;
 };

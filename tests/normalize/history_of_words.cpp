@@ -45,9 +45,10 @@ TEST_CASE("temporal history across the sentences of a document")
     const auto L = documents.recall(next, real_next).history;
     const auto& before = state.normalize.history;
     CHECK(L(0, 0) == before(0, 1));  // 8, once in each sentence
-    CHECK(std::exp(L(0, 1)) == support::approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice in the first sentence
-    CHECK(L(0, 2) == nothing);                                                                     // padding
-    CHECK(2 * std::exp(L(1, 0)) == support::approx(std::exp(before(1, 0))));                       // 7, twice in the second sentence
+    CHECK(std::exp(L(0, 1)) ==
+          support::approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice in the first sentence
+    CHECK(L(0, 2) == nothing);                                                // padding
+    CHECK(2 * std::exp(L(1, 0)) == support::approx(std::exp(before(1, 0))));  // 7, twice in the second sentence
     CHECK(L(1, 1) == L(1, 0));
     // Each row is a separate document; the 0 was padding.
     word_ids other(1, 2);

@@ -88,7 +88,8 @@ TEST_CASE("monotonic never moves back, and a row without positions has weights 0
     CHECK(weights[0](0, 0) > 0);
 }
 
-TEST_CASE("monotonic: gradients with respect to scores, bias and previous weights, and through the state of several steps")
+TEST_CASE(
+    "monotonic: gradients with respect to scores, bias and previous weights, and through the state of several steps")
 {
     const lengths real{7, 0, 1, 4};
     const auto f = [&](const auto& e, const auto& bias, const auto& before) {

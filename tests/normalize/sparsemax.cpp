@@ -99,7 +99,8 @@ TEST_CASE_TEMPLATE("sparsemax and entmax15 agree with bisection", T, float, doub
         check_against_bisection(random<T>({1, 1}, 2, scale), {1}, tolerance);
         check_against_bisection(random<T>({3, 500}, 3, scale), {500, 333, 499}, tolerance);
         check_against_bisection(random<T>({3, 6, 2}, 4, scale), {6, 0, 1}, tolerance);
-        check_against_bisection(random<T>({2, 9, 37}, 5, scale), {9, 5}, tolerance);  // several cache lines and a remainder
+        check_against_bisection(random<T>({2, 9, 37}, 5, scale), {9, 5},
+                                tolerance);  // several cache lines and a remainder
     }
     check_against_bisection(array<T, 2>(shape_of_rank<2>{2, 3}, T(0.5)), {3, 2}, tolerance);
 }

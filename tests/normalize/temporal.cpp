@@ -96,7 +96,8 @@ TEST_CASE("the logarithmic form equals the printed form, up to the last bits")
 
 TEST_CASE("trap: scores minus their maximum must not enter the history")
 {
-    // Subtracting a constant from a step's scores does not change its softmax, but it changes the history, which compares positions across steps: storing e - max e gives other weights.
+    // Subtracting a constant from a step's scores does not change its softmax, but it changes the history, which
+    // compares positions across steps: storing e - max e gives other weights.
     auto e = random_scores<double>({1, 6}, 4, 3);
     auto shifted = e;
     for (auto& step : shifted) {
@@ -174,7 +175,8 @@ TEST_CASE("a term added to a position's score at every step cancels from the sec
 
 TEST_CASE("positions that were attended to before get less weight")
 {
-    // The same scores at every step: from the second step on each position has had its share, and all weights are equal.
+    // The same scores at every step: from the second step on each position has had its share, and all weights are
+    // equal.
     const all_steps<double, 2> e(4, array<double, 2>{{3.0, 0.0, -1.0}});
     const auto weights = temporal_weights(e, lengths{3});
     CHECK(weights[0](0, 0) > 0.9);

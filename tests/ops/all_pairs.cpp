@@ -13,7 +13,8 @@
 using namespace heed;
 using support::random;
 
-// The two matrix products of a sentence's queries and positions, compared with the operations on one query at a time and with finite differences.
+// The two matrix products of a sentence's queries and positions, compared with the operations on one query at a time
+// and with finite differences.
 
 namespace {
 

@@ -16,7 +16,8 @@
 using namespace heed;
 using support::random;
 
-// Values compared with the scalar functions of the C library; gradients at ordinary sizes, at size 1 and of empty tensors.
+// Values compared with the scalar functions of the C library; gradients at ordinary sizes, at size 1 and of empty
+// tensors.
 
 namespace {
 

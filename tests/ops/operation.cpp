@@ -12,7 +12,8 @@
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 
-// The operation of docs/how_to/write_an_operation.md: a user's operation, in every family, with its derivative. tests/quotes.cmake compares the text.
+// The operation of docs/how_to/write_an_operation.md: a user's operation, in every family, with its derivative.
+// tests/quotes.cmake compares the text.
 
 using namespace heed;
 using support::random;

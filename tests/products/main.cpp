@@ -12,7 +12,9 @@
 
 #include <products/products.hpp>
 
-// Judges the products that to_be_judged (policies.hpp) selects. --markdown prints docs/explanation/composition.md; --allocations prints the products that allocate memory in a steady step_into; --bits prints a hash of each product's results and gradients, to compare two versions of heed.
+// Judges the products that to_be_judged (policies.hpp) selects. --markdown prints docs/explanation/composition.md;
+// --allocations prints the products that allocate memory in a steady step_into; --bits prints a hash of each product's
+// results and gradients, to compare two versions of heed.
 
 void composition::add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
                           heed::weight_kind kind, heed::composition_fault fault, many queries,
@@ -56,7 +58,8 @@ bool misses_a_pair(const table& lines)
     return misses;
 }
 
-/// Prints the mistakes that `judge` overlooks in attention{additive, softmax, .}; true if there are any, or if no such product is judged.
+/// Prints the mistakes that `judge` overlooks in attention{additive, softmax, .}; true if there are any, or if no such
+/// product is judged.
 bool overlooks_a_mistake(const table& lines)
 {
     bool tried = false;

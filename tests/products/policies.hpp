@@ -99,7 +99,9 @@ inline constexpr std::size_t form_of<heed::combine::attentional<T...>> = 1;
 template <class... T>
 inline constexpr std::size_t form_of<heed::combine::gated<T...>> = 2;
 
-/// Whether to judge a legal product. A covering array of strength 2: every legal pair of score and normalizer, with one of its three combiners, in rotation, so that every legal pair of policies is judged (main.cpp checks this). HEED_TEST_ALL_PRODUCTS judges all; HEED_TEST_EACH_POLICY judges each policy among plain ones.
+/// Whether to judge a legal product. A covering array of strength 2: every legal pair of score and normalizer, with one
+/// of its three combiners, in rotation, so that every legal pair of policies is judged (main.cpp checks this).
+/// HEED_TEST_ALL_PRODUCTS judges all; HEED_TEST_EACH_POLICY judges each policy among plain ones.
 template <class Score, class Normalize, class Combine>
 consteval bool to_be_judged()
 {
@@ -111,7 +113,9 @@ consteval bool to_be_judged()
                           std::same_as<Normalize, heed::normalize::softmax>, form_of<Combine> == 0};
     return std::count(std::begin(plain), std::end(plain), false) <= 1;
 #else
-    // Few scores have weights per dimension or group: too few to cover every pair of the others in rotation. plain_score covers every pair of normalizer and combiner, since the rotation differs between compilers; `ratio` is legal with few scores, but not with plain_score.
+    // Few scores have weights per dimension or group: too few to cover every pair of the others in rotation.
+    // plain_score covers every pair of normalizer and combiner, since the rotation differs between compilers; `ratio`
+    // is legal with few scores, but not with plain_score.
     return Score::traits.weights != heed::weight_kind::per_position || plain_score<Score> ||
            std::same_as<Normalize, heed::normalize::ratio> ||
            form_of<Combine> == (number_of<Score>() + number_of<Normalize>()) % 3;

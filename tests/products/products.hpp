@@ -15,7 +15,8 @@
 
 /// Every score × normalizer × combiner: the legal products, each as an object that can be run.
 ///
-/// Only `of` is instantiated for each product, and does as little as possible: comparing, perturbing and judging are compiled once, in judge.cpp.
+/// Only `of` is instantiated for each product, and does as little as possible: comparing, perturbing and judging are
+/// compiled once, in judge.cpp.
 namespace composition {
 
 using numbers = std::vector<double>;
@@ -304,7 +305,8 @@ private:
 /// The fault of a product; empty if there is none.
 std::string judge(product& p);
 
-/// The numbers of the mistakes that `judge` overlooks in this product, which must have a parameter and one weight per position; empty if it finds all.
+/// The numbers of the mistakes that `judge` overlooks in this product, which must have a parameter and one weight per
+/// position; empty if it finds all.
 std::string overlooked_mistakes(product& right);
 
 // In separate files, which compile in parallel.

@@ -12,7 +12,8 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// Combinations of masks of any shape, in every executor, compared with composed steps under boolean and additive masks [B,T] that plain loops compute.
+// Combinations of masks of any shape, in every executor, compared with composed steps under boolean and additive masks
+// [B,T] that plain loops compute.
 
 using namespace heed;
 using support::random;

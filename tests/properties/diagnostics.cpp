@@ -10,7 +10,8 @@
 #include <support/approx.hpp>
 #include <support/tensors.hpp>
 
-// Runtime mistakes of docs/how_to/what_goes_wrong.md, which the compiler cannot detect, and their fixes. The page quotes the sections.
+// Runtime mistakes of docs/how_to/what_goes_wrong.md, which the compiler cannot detect, and their fixes. The page
+// quotes the sections.
 
 namespace {
 

@@ -11,7 +11,8 @@
 #include <heed/seq2seq/decoder.hpp>
 #include <support/tensors.hpp>
 
-// Known bugs of other implementations, and decisions that the papers leave open, if they concern several mechanisms. Tests of a single mechanism are in its file: search for "a peer" and "trap".
+// Known bugs of other implementations, and decisions that the papers leave open, if they concern several mechanisms.
+// Tests of a single mechanism are in its file: search for "a peer" and "trap".
 
 using namespace heed;
 using support::random;

@@ -32,7 +32,8 @@ using support::random;
 
 namespace {
 
-/// Checks that f(x...) has the same bits for owning tensors, in the workspace and on a tape, and that its result has the family of its arguments.
+/// Checks that f(x...) has the same bits for owning tensors, in the workspace and on a tape, and that its result has
+/// the family of its arguments.
 template <class F, class... X>
 void check_families(F&& f, const X&... x)
 {

@@ -105,7 +105,9 @@ std::uint64_t seed_in(const std::filesystem::path& path)
     return read.at.epoch;
 }
 
-/// Shards of numbered sentence pairs: two shards have a pair, the others are empty. The words depend on `seed`. With this many shards, each buffers only 4 KB in memory, so part of the first shard is written before all pairs are added.
+/// Shards of numbered sentence pairs: two shards have a pair, the others are empty. The words depend on `seed`. With
+/// this many shards, each buffers only 4 KB in memory, so part of the first shard is written before all pairs are
+/// added.
 struct shards {
     std::uint64_t seed;
     std::size_t large = 2500;  // words
@@ -324,7 +326,9 @@ struct fault {
     bool passes;  // the call is retried, or its failure is ignored
 };
 
-/// Each of these calls of write_new() fails once, after write_old(). Either write_new() succeeds, or it throws with the path and the reason and the file keeps the old content, as is_new() tests. The last run has no failure. Returns the number of failures.
+/// Each of these calls of write_new() fails once, after write_old(). Either write_new() succeeds, or it throws with the
+/// path and the reason and the file keeps the old content, as is_new() tests. The last run has no failure. Returns the
+/// number of failures.
 long fail_each_call(std::initializer_list<fault> faults, const temporary_directory& directory,
                     const std::filesystem::path& path, const auto& write_old, const auto& write_new, const auto& is_new)
 {

@@ -9,7 +9,8 @@
 #include <tuple>
 #include <vector>
 
-// Second-order derivatives of mechanisms, step by step and in tiles, with respect to parameters, annotations and queries.
+// Second-order derivatives of mechanisms, step by step and in tiles, with respect to parameters, annotations and
+// queries.
 
 using namespace heed;
 using support::random;
@@ -19,7 +20,9 @@ namespace {
 
 constexpr std::size_t Q = 4, D = 4, A = 5;
 
-/// Checks H v of loss(mechanism, annotations, queries), where `make(x...)` makes the mechanism, with respect to annotations [B,T,D], queries [B,S,Q] and all x... The check is compiled once for all mechanisms of tensors with the same ranks.
+/// Checks H v of loss(mechanism, annotations, queries), where `make(x...)` makes the mechanism, with respect to
+/// annotations [B,T,D], queries [B,S,Q] and all x... The check is compiled once for all mechanisms of tensors with the
+/// same ranks.
 template <class... X>
 void check(const auto& make, const auto& loss, const array<double, 3>& annotations, const array<double, 3>& queries,
            double h, const X&... x)

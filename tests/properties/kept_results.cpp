@@ -17,7 +17,8 @@ using support::same_bits;
 
 namespace {
 
-/// Checks that step_into equals step, bit for bit: with rows of all lengths, NaN in their padding, and both thread counts.
+/// Checks that step_into equals step, bit for bit: with rows of all lengths, NaN in their padding, and both thread
+/// counts.
 template <class Attend>
 void check(const Attend& attend, std::size_t T, std::size_t query_width)
 {

@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-// Sums over many positions in float, compared with double. All numbers have the same sign and nearly the same size, so the rounding errors of a single running sum would not cancel but cost two digits.
+// Sums over many positions in float, compared with double. All numbers have the same sign and nearly the same size, so
+// the rounding errors of a single running sum would not cancel but cost two digits.
 
 using namespace heed;
 

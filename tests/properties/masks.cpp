@@ -137,7 +137,8 @@ TEST_CASE("a mask of one query: boolean and additive masks and lengths agree")
         }
         const auto short_ = attend.on(annotations, lengths{0, 2, 4});
         const auto must = attend.step(short_, query, attend.start(short_));
-        // Row 0 sees no position. Known bugs of peers: such a row was NaN, or the mean of all values if masked scores are a finite number.
+        // Row 0 sees no position. Known bugs of peers: such a row was NaN, or the mean of all values if masked scores
+        // are a finite number.
         const auto check = [&](const auto& mask) {
             const auto is = attend.step(memory, query, first, mask);
             CHECK(support::distance(is.context, must.context) < 1e-13);

@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <vector>
 
-// README's loop with only one part on the tape: the parameters, the annotations, the queries, or part of a query. Its gradient equals the gradient with everything on the tape. tests/products covers every product; this file covers heads, hops, and states that move onto a tape.
+// README's loop with only one part on the tape: the parameters, the annotations, the queries, or part of a query. Its
+// gradient equals the gradient with everything on the tape. tests/products covers every product; this file covers
+// heads, hops, and states that move onto a tape.
 
 using namespace heed;
 using support::random;

@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-// The executor of each preset, so that none loses a fast path silently: 100 queries over 100 positions, and one step; both again on a tape, and a step over a growing memory.
+// The executor of each preset, so that none loses a fast path silently: 100 queries over 100 positions, and one step;
+// both again on a tape, and a step over a growing memory.
 
 using namespace heed;
 namespace paper = heed::papers;

@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <vector>
 
-// Second-order derivatives of every operation, by name. This file covers values, slices, windows, products and losses; second_order_steps.cpp covers scores, weights and whole steps. tests/scripts/second_order.sh finds operations that both lack.
+// Second-order derivatives of every operation, by name. This file covers values, slices, windows, products and losses;
+// second_order_steps.cpp covers scores, weights and whole steps. tests/scripts/second_order.sh finds operations that
+// both lack.
 
 using namespace heed;
 using support::random;

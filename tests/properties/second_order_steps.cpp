@@ -11,7 +11,8 @@
 #include <tuple>
 #include <vector>
 
-// Second-order derivatives of every operation, by name. This file covers scores, weights and whole steps; second_order.cpp covers the others.
+// Second-order derivatives of every operation, by name. This file covers scores, weights and whole steps;
+// second_order.cpp covers the others.
 
 using namespace heed;
 using support::random;

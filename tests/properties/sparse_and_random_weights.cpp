@@ -12,7 +12,8 @@ using namespace heed;
 using support::check_gradient_of;
 using support::random;
 
-// Operations of the sparse and random normalizers by finite differences, and attention through them. The inputs avoid the kinks.
+// Operations of the sparse and random normalizers by finite differences, and attention through them. The inputs avoid
+// the kinks.
 
 namespace {
 
@@ -172,7 +173,8 @@ TEST_CASE("part of a batch draws the same samples as the whole batch, also in th
     }
 }
 
-// The tests of each normalizer check its contracts and so its gradient; this file covers only cases that they do not instantiate.
+// The tests of each normalizer check its contracts and so its gradient; this file covers only cases that they do not
+// instantiate.
 TEST_CASE("attention over soft draws, and over dropped weights of temporal modulation")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12);

@@ -71,7 +71,8 @@ void each_of_all(const auto& use)
                    random({4, 4}, 8), random({4, 2}, 9), random({4, 2}, 10), random({4, 4}, 11)});
 }
 
-/// Checks that compute(through a checkpoint?) gives the same result with one thread and with `threads` threads, or with two and with three if exhaustive.
+/// Checks that compute(through a checkpoint?) gives the same result with one thread and with `threads` threads, or with
+/// two and with three if exhaustive.
 void check_bits(heed::detail::function_ref<std::vector<double>, bool> compute, std::size_t threads)
 {
     std::vector<double> one;

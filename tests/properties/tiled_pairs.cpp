@@ -56,7 +56,8 @@ struct nearness {
 
 }  // namespace mine
 
-// Scores other than plain inner products, long enough for tiles: equal to one query after another, forward and backward.
+// Scores other than plain inner products, long enough for tiles: equal to one query after another, forward and
+// backward.
 
 namespace {
 

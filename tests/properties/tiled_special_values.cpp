@@ -25,7 +25,8 @@ namespace {
 constexpr double none = -std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Changes of a score. `one` is the score of query 3 and key 5, `row` the scores of query 3, `at_5` and `at_20` scores of query 23.
+/// Changes of a score. `one` is the score of query 3 and key 5, `row` the scores of query 3, `at_5` and `at_20` scores
+/// of query 23.
 enum class change {
     nothing,
     nan_at_one,
@@ -245,7 +246,8 @@ double distance(const std::vector<T>& a, const std::vector<T>& b)
     return worst;
 }
 
-/// Checks properties that hold for every executor: contexts and the gradients of values follow from the weights by plain loops, and masked positions have gradients of 0.
+/// Checks properties that hold for every executor: contexts and the gradients of values follow from the weights by
+/// plain loops, and masked positions have gradients of 0.
 template <class T>
 void check_alone(const answers<T>& x, const std::vector<T>& weights, const numbers_of_all<T>& all, sight seen,
                  double most)
@@ -307,7 +309,8 @@ void check(const auto& normalize, const any_function<T>& f, double most, const n
     check_score<T>(score::modified{score::scaled_dot{}, f}, normalize, most, all, seen);
 }
 
-/// Whether this problem is tested in T: each normalizer runs each problem in float or in double, and in both with --exhaustive.
+/// Whether this problem is tested in T: each normalizer runs each problem in float or in double, and in both with
+/// --exhaustive.
 template <class T>
 bool is_of(int normalizer, int problem)
 {

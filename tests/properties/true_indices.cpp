@@ -22,7 +22,8 @@ using namespace heed;
 using support::random;
 using support::words_of;
 
-// Masks and functions of scores that read the head, the query, the key and the batch, in every mechanism and executor, compared with a scalar loop.
+// Masks and functions of scores that read the head, the query, the key and the batch, in every mechanism and executor,
+// compared with a scalar loop.
 
 namespace {
 
@@ -363,7 +364,8 @@ void check_steps(const auto& attend, const problem& of, const kind& how)
 
 const problem few{lengths({7, 4}), 5, 7}, some{lengths({110, 90}), 40, 110}, blocks{lengths({2016, 90}), 33, 2016};
 
-/// Checks every mask, with plain and with modified scores; `make(score)` makes a mechanism. The longest problem runs only the masks that read the most indices.
+/// Checks every mask, with plain and with modified scores; `make(score)` makes a mechanism. The longest problem runs
+/// only the masks that read the most indices.
 void check(const auto& make, kind how, const problem& of)
 {
     const auto plain = make(score::scaled_dot{});

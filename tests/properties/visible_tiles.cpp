@@ -19,7 +19,9 @@
 
 using namespace heed;
 
-// The visible range of a mask, stated or found by evaluating it, saves work and does not change results: contexts and gradients equal those of a mask that is evaluated only score by score, where queries of a block see different keys, at the edges of registers, blocks and tiles.
+// The visible range of a mask, stated or found by evaluating it, saves work and does not change results: contexts and
+// gradients equal those of a mask that is evaluated only score by score, where queries of a block see different keys,
+// at the edges of registers, blocks and tiles.
 
 namespace {
 
@@ -214,7 +216,8 @@ struct one_head {
     }
 };
 
-/// The tiles and pairs to compute: for each tile and each lane_count queries, the keys from the first to the last visible key.
+/// The tiles and pairs to compute: for each tile and each lane_count queries, the keys from the first to the last
+/// visible key.
 std::pair<std::size_t, std::size_t> tiles_and_pairs(const auto& mask, const one_head& x)
 {
     std::size_t tiles = 0, pairs = 0;
@@ -315,9 +318,7 @@ TEST_CASE("with a history, a tile that no query sees has no weights")
     };
     CHECK(visible(same_document, 0, 0));
     CHECK(!visible(same_document, 0, 300));
-    const auto behind_all = [&](score_index p) {
-        return p.key >= static_cast<std::int32_t>(x.T);
-    };  // beyond every key
+    const auto behind_all = [&](score_index p) { return p.key >= static_cast<std::int32_t>(x.T); };  // beyond every key
     CHECK(!visible(behind_all, x.T - 5, 0));
 }
 

@@ -30,7 +30,8 @@ TEST_CASE("additive: its equation, gradient and contracts, also with a bias")
     support::check_promises(score::additive{plain.W, plain.U, plain.v, random({4}, 48)}, support::plain_query{3});
 }
 
-TEST_CASE("a bias equals an additional row of W with a constant query input of 1: values and gradients, in steps and tiles")
+TEST_CASE(
+    "a bias equals an additional row of W with a constant query input of 1: values and gradients, in steps and tiles")
 {
     constexpr std::size_t B = 2, T = 70, Q = 3, D = 6, A = 5;
     const auto W = random({Q, A}, 1), U = random({D, A}, 2), V = random({A, D}, 3),

@@ -2,7 +2,8 @@
 #include <support/contracts.hpp>
 #include <support/mechanism_tests.hpp>
 
-// Fine-grained attention by groups: between one weight per position and one per dimension, and equal to each in the limit.
+// Fine-grained attention by groups: between one weight per position and one per dimension, and equal to each in the
+// limit.
 
 using namespace heed;
 using support::random;

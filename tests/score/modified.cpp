@@ -92,7 +92,8 @@ TEST_CASE("gradients through a window")
 
 namespace {
 
-/// Contexts of 64 queries over 80 keys, followed by the gradients of their inputs. In tiles, or `composed`, as with a boolean mask.
+/// Contexts of 64 queries over 80 keys, followed by the gradients of their inputs. In tiles, or `composed`, as with a
+/// boolean mask.
 std::vector<double> by_function(const auto& function, bool composed)
 {
     constexpr std::size_t queries = 64, keys = 80, width = 5;
@@ -157,7 +158,8 @@ TEST_CASE("a float constant does not reduce the precision of double scores: in t
                 CHECK(is[i] == support::approx(must[i], support::gradient_tolerance<double>));
         }
     };
-    // A product, a quotient and a table of constants, each in a score; a single constant term would not change the weights.
+    // A product, a quotient and a table of constants, each in a score; a single constant term would not change the
+    // weights.
     check(
         [=](auto e, score_index p) {
             const auto apart = abs(p.query - p.key);

@@ -47,7 +47,8 @@ TEST_CASE("trap: z keeps the old coverage, r acts after the product")
             }
         }
     }
-    // Half open everywhere except in the product: r ⊙ (U c), which differs from U (r ⊙ c) if r differs among dimensions.
+    // Half open everywhere except in the product: r ⊙ (U c), which differs from U (r ⊙ c) if r differs among
+    // dimensions.
     auto cell = gates(-1e3, 0);
     cell.W(0, N) = 1e3;
     cell.W(0, N + 1) = -1e3;
@@ -57,7 +58,8 @@ TEST_CASE("trap: z keeps the old coverage, r acts after the product")
 
 TEST_CASE("trap: a step's score does not depend on its own weights, and the first step uses c_0 unchanged")
 {
-    // Known bugs of peers: a coverage that included the current step, and a configured coverage that for years no score read.
+    // Known bugs of peers: a coverage that included the current step, and a configured coverage that for years no score
+    // read.
     const attention attend{coverage_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});
     const auto s = random({2, sizes.query}, 2);

@@ -91,7 +91,8 @@ void check_lookups()
     CHECK(wrong == 0);
 }
 
-/// Checks lookups as in the scores of a tile, at indices that continue from lane to lane and from key to key, with numbers kept between calls, against plain lookups.
+/// Checks lookups as in the scores of a tile, at indices that continue from lane to lane and from key to key, with
+/// numbers kept between calls, against plain lookups.
 template <class T>
 void check_lookups_of_a_tile()
 {

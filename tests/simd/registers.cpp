@@ -12,7 +12,8 @@
 #include <support/approx.hpp>
 #include <support/ulps.hpp>
 
-// NaN, infinities, zeros and subnormal numbers in each lane of a register and in each position of a remainder, compared with the standard library's scalar functions, for every kind of register.
+// NaN, infinities, zeros and subnormal numbers in each lane of a register and in each position of a remainder, compared
+// with the standard library's scalar functions, for every kind of register.
 
 namespace {
 
@@ -48,8 +49,7 @@ TEST_CASE_TEMPLATE("exp is exact to 2 ulp, and at the ends of its range", T, flo
     CHECK(std::isnan(one(exp_, std::numeric_limits<T>::quiet_NaN())));
 }
 
-TEST_CASE_TEMPLATE("exp_of_nonpositive has the bits of exp, or 0 below the normal numbers", T, float,
-                   double)
+TEST_CASE_TEMPLATE("exp_of_nonpositive has the bits of exp, or 0 below the normal numbers", T, float, double)
 {
     const auto exp_of_nonpositive = [](auto x) { return simd::exp_of_nonpositive(x); };
     const T infinity = std::numeric_limits<T>::infinity(), smallest = std::log(std::numeric_limits<T>::min());
@@ -103,7 +103,8 @@ TEST_CASE_TEMPLATE("log and log1p", T, float, double)
     CHECK(one(log1p_, tiny) == tiny);
 }
 
-TEST_CASE_TEMPLATE("the cumulative normal distribution is accurate to 1 ulp of 1, and its tail to a few ulp", T, float, double)
+TEST_CASE_TEMPLATE("the cumulative normal distribution is accurate to 1 ulp of 1, and its tail to a few ulp", T, float,
+                   double)
 {
     const auto exact = [](long double x) { return std::erfc(-x / std::sqrt(2.0L)) / 2; };
     CHECK(worst<T>(-1, 9, normal_cdf_, exact) <= 4);

@@ -23,7 +23,8 @@ bool sees(const auto& mask, std::int32_t here, std::int32_t key)
     return seen.at[0] != 0;
 }
 
-/// Checks that no query of a run sees a key outside `reach`, and that each sees every key of `whole`; returns the number of keys that `reach` excludes and `whole` includes.
+/// Checks that no query of a run sees a key outside `reach`, and that each sees every key of `whole`; returns the
+/// number of keys that `reach` excludes and `whole` includes.
 std::pair<std::size_t, std::size_t> check_ranges(const auto& mask)
 {
     constexpr std::int32_t n = 12;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Built with ThreadSanitizer, which ends the program at a race. Other tests check the results; this one checks that any number of threads gives the same bits.
+// Built with ThreadSanitizer, which ends the program at a race. Other tests check the results; this one checks that any
+// number of threads gives the same bits.
 
 #include <doctest/doctest.h>
 

@@ -198,7 +198,8 @@ struct plain_at_first {
     static auto parameters(auto&, auto&&) { return plain_at_first{}; }
 };
 
-/// A normalizer with a state must call `at.visible` itself. `never` does not. `too_late` does so after normalizing, so that the remaining weights do not sum to 1. `of_bias_alone` applies only additive masks.
+/// A normalizer with a state must call `at.visible` itself. `never` does not. `too_late` does so after normalizing, so
+/// that the remaining weights do not sum to 1. `of_bias_alone` applies only additive masks.
 enum class asking { never, too_late, of_bias_alone };
 template <asking when>
 struct maskless_history {

@@ -23,7 +23,8 @@
 using namespace heed;
 using support::random;
 
-// Long enough for tiles: equal to one query after another, forward and backward, and to a matrix of all scores, which is faster to test, with any mask.
+// Long enough for tiles: equal to one query after another, forward and backward, and to a matrix of all scores, which
+// is faster to test, with any mask.
 
 namespace {
 
@@ -291,7 +292,8 @@ TEST_CASE("stick-breaking is accurate in float: thousands of small weights, larg
 {
     constexpr std::size_t S = 9, T = 6000;
     constexpr double none = -std::numeric_limits<double>::infinity();
-    // Depending on the key, fractions of 2⁻²⁶, each too small to change a float of 1, among fractions of 10⁻⁴; some keys are masked, some take the whole rest.
+    // Depending on the key, fractions of 2⁻²⁶, each too small to change a float of 1, among fractions of 10⁻⁴; some
+    // keys are masked, some take the whole rest.
     const auto scores = [=](int kind, std::size_t key) {
         if (kind == 2 && key % 3 == 0) return none;
         if (kind == 2 && (key == 50 || key == 2000)) return key == 50 ? 1e30 : 1e4;

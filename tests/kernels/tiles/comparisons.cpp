@@ -118,7 +118,8 @@ lengths lengths_for(const size& z)
     return lengths(counts);
 }
 
-/// The maximum difference from the definition, |a − b| / (1 + |b|), in numbers of type T; keys and values of the padding are NaN.
+/// The maximum difference from the definition, |a − b| / (1 + |b|), in numbers of type T; keys and values of the
+/// padding are NaN.
 template <class T, class Compare>
 double distance_from_hand(const size& z, double spread, const comparison& compare, const array<double, 1>& factors)
 {

@@ -65,8 +65,8 @@ TEST_CASE_TEMPLATE("contexts match the definition; values of masked keys may be 
     }
 }
 
-TEST_CASE_TEMPLATE("several blocks at once, of one of several heads, have the bits of one block after another", T, float,
-                   double)
+TEST_CASE_TEMPLATE("several blocks at once, of one of several heads, have the bits of one block after another", T,
+                   float, double)
 {
     constexpr std::size_t S = 150, P = 403, A = 9, D = 17;
     head_of_numbers<T> x(S, P, A, D);

@@ -66,8 +66,8 @@ TEST_CASE_TEMPLATE("weights and slopes of a score match the definition; a masked
     CHECK(slope_of<T>(tiles::sparse_weights<2>{}, 0.25) == 0.5);
 }
 
-TEST_CASE_TEMPLATE("stick-breaking from the last key takes fractions of the rest, also thousands of small fractions", T, float,
-                   double)
+TEST_CASE_TEMPLATE("stick-breaking from the last key takes fractions of the rest, also thousands of small fractions", T,
+                   float, double)
 {
     const std::size_t n = 5000;
     const auto e = waves<T>(n, 1, 3);

@@ -21,7 +21,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Compares modified scores of tiles of zeros with the function and the mask of each score; returns the number of tiles.
+/// Compares modified scores of tiles of zeros with the function and the mask of each score; returns the number of
+/// tiles.
 template <class T>
 std::size_t check_scores(const auto& mask, const auto& function, const auto& plain, const auto& slope,
                          const auto& is_seen)
