@@ -78,7 +78,7 @@ TEST_CASE("a view is not copied unless padding has to be cleared, and then once"
           }) == 0);
 }
 
-TEST_CASE("a moved array is cleared in place; another array is copied once for the values")
+TEST_CASE("a moved array is cleared in place; an lvalue is copied once for the values")
 {
     const auto network = by_network();
     auto x = random<float>({B, T, D}, 4);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-// During a product BLAS uses one thread, however many threads of the program compute products; afterwards it has the
+// During products BLAS uses one thread, for any number of threads that compute products; afterwards it has the
 // number that the program set. These tests set that number themselves and ignore the environment.
 
 using namespace heed;

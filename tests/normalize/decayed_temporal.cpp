@@ -73,7 +73,7 @@ TEST_CASE("subtract_scaled_history and fade equal discount and logaddexp with a 
           }) == "fade: what joins the history is [3,7] but must be [3,6] (the shape of the history)");
 }
 
-TEST_CASE("decayed_temporal is its equation")
+TEST_CASE("decayed_temporal matches its equation")
 {
     for (const auto& [strength, decay] :
          {std::pair{1.0, 0.0}, {0.0, 0.0}, {0.6, 0.0}, {1.0, 0.8}, {1.7, 0.3}, {-0.5, 0.2}, {0.7, infinity}}) {

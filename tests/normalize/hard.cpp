@@ -214,7 +214,7 @@ TEST_CASE("the score-function term requires one number per row")
     CHECK(normalize::score_function_term(state, array<double, 1>{1, 2, 3})() == 0);
 }
 
-TEST_CASE_TEMPLATE("hard attention in a window draws from the window, and says with what probability", History,
+TEST_CASE_TEMPLATE("hard attention in a window draws from the window, and returns the probability of the draw", History,
                    normalize::history::in_window, normalize::history::everywhere)
 {
     const std::size_t rows = 300;

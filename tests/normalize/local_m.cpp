@@ -16,7 +16,7 @@ namespace scalar = support::scalar;
 using namespace support::temporal_family;
 using namespace support::windows;
 
-TEST_CASE("local_m is its equation")
+TEST_CASE("local_m matches its equation")
 {
     // Sentences of 1 to 7 positions and up to 12 steps: from step S + D on, the paper's window is empty, and heed's is
     // not.

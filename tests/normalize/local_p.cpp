@@ -99,7 +99,7 @@ TEST_CASE("gaussian")
           "gaussian: the list of first positions is [2] but must be [3] (one for each row)");
 }
 
-TEST_CASE("local_p is its equation")
+TEST_CASE("local_p matches its equation")
 {
     const auto s = additive();
     const auto with_word = scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),

@@ -70,7 +70,7 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, with all gradients")
     CHECK(on.gradient(s).data[1] == 0);
 }
 
-TEST_CASE("recent_temporal is its equation, for any n")
+TEST_CASE("recent_temporal matches its equation, for any n")
 {
     for (const std::size_t n : {0u, 1u, 2u, 3u, 5u, 11u, 12u, 40u}) {
         check_values(normalize::recent_temporal{n}, scalar::temporal(1, 0, n));

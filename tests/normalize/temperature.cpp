@@ -42,7 +42,8 @@ TEST_CASE("temperature divides the scores, before a mask is added")
     CHECK(now.weights(0, 1) == 0);
 }
 
-TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty row, scores of 1e4", T, float, double)
+TEST_CASE_TEMPLATE("temperature matches its equation: padding, one position, an empty row, scores of 1e4", T, float,
+                   double)
 {
     const auto check = [](const auto& scores, const lengths& real, double tau) {
         CAPTURE(tau);

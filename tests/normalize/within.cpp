@@ -22,7 +22,7 @@ namespace scalar = support::scalar;
 using namespace support::temporal_family;
 using namespace support::windows;
 
-TEST_CASE("local and temporal combined are their equations, with either history")
+TEST_CASE("local and temporal combined match their equations, with either history")
 {
     const normalize::temporal temporal;
     for (const std::size_t D : {0u, 1u, 2u, 100u}) {

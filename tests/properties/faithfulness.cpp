@@ -68,7 +68,8 @@ std::string learned(const auto& policy)
 
 }  // namespace
 
-TEST_CASE("the returned weights are those that computed the context (two runtimes of a peer return different weights)")
+TEST_CASE(
+    "the returned weights are the ones that computed the context (two runtimes of a peer return different weights)")
 {
     each_mechanism([](const auto& attend, const auto& query) {
         const auto h = random({3, 5, D}, 10);

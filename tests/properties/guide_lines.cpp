@@ -128,8 +128,8 @@ TEST_CASE("functions of the score and its indices")
         normalize::softmax{}, combine::weighted_sum{}};
     // end
 
-    // Without a bias the function changes nothing. A bias at distance 1 (and beyond) alone gives that position the
-    // largest weight.
+    // Without a bias, the function changes nothing. Then a large bias at distance 1 alone gives that position all the
+    // weight.
     const attention plain{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     CHECK(support::distance(t5(t5.on(x), x), plain(plain.on(x), x)) < 1e-6);
     t5.score.table(0, 3) = 1000;

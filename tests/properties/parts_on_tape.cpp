@@ -234,7 +234,7 @@ TEST_CASE("a plain state takes the values of a taped state, and continues on its
     CHECK(support::same_bits(attend.step(memory, p.states[1], state).context,
                              attend.step(memory, p.states[1], plain).context));
 
-    // Zero queries continue from the same state, too.
+    // Zero queries also continue from the same state.
     const auto none = on.constant(array<double, 3>(shape_of_rank<3>{B, 0, D}));
     CHECK(attend.read_all(memory, none, state).state.normalize.history.data() == next.normalize.history.data());
 

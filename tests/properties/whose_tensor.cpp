@@ -8,7 +8,7 @@
 #include <support/about.hpp>
 #include <support/tensors.hpp>
 
-// The error of a tensor that does not fit names the policy and the tensor, in whatever operation it is detected.
+// The error of a tensor that does not fit names the policy and the tensor, in any operation that detects it.
 
 namespace {
 

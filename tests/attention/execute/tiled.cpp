@@ -413,7 +413,7 @@ TEST_CASE("an empty table is rejected, and an index is clamped to the table")
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == support::approx(b.data()[i]));
 }
 
-TEST_CASE("the weights of all queries are those of the contexts")
+TEST_CASE("the weights of all queries are the weights of the contexts")
 {
     const lengths real({70, 33, 0});
     const auto h = random({3, 70, 4}, 1), q = random({3, 60, 4}, 2);

@@ -66,7 +66,7 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
 }
 
 /// Checks that the weights of every row sum to 1, also starting from a u of other scores. `bound` applies to 300
-/// scores, whose sum and u round.
+/// scores, whose sum and u are rounded.
 template <class T>
 void check_sums(double bound)
 {

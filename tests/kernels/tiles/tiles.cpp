@@ -15,7 +15,7 @@ using namespace heed;
 using namespace heed::kernels;
 using test::head_of_numbers, test::waves;
 
-TEST_CASE("the visible parts of a tile cover the rows that groups of queries see once, and no other row")
+TEST_CASE("the parts of a tile cover each row that a group of queries sees once, and no other row")
 {
     using T = float;
     constexpr std::size_t registers = tiles::most_registers, groups = tiles::lanes<T, registers> / lane_count;
