@@ -7,7 +7,7 @@
 #include "blas.cpp"
 
 #if defined(CXXBLAS_DRIVERS_CBLAS_H) || defined(CBLAS_H)
-#error "heed includes a BLAS where there is none"
+#error "heed includes a BLAS in a build without BLAS"
 #endif
 
 TEST_CASE("products deeper and wider than the packed blocks are correct")

@@ -44,9 +44,9 @@ void require_close(double is, double must, double tolerance, const std::string& 
 
 void require_close(const outcome& is, const outcome& must, double tolerance, const std::string& what)
 {
-    require(is.size() == must.size(), what + ": another number of results");
+    require(is.size() == must.size(), what + ": a different number of results");
     for (std::size_t k = 0; k < must.size(); ++k) {
-        require(is[k].size() == must[k].size(), what + ": another size of the " + place(k, 0));
+        require(is[k].size() == must[k].size(), what + ": a different size of the " + place(k, 0));
         for (std::size_t i = 0; i < must[k].size(); ++i) {
             require_close(is[k][i], must[k][i], tolerance, what + ", " + place(k, i));
         }
@@ -55,7 +55,7 @@ void require_close(const outcome& is, const outcome& must, double tolerance, con
 
 void require_same_bits(const outcome& is, const outcome& must, const std::string& what)
 {
-    require(is.size() == must.size(), what + ": another number of results");
+    require(is.size() == must.size(), what + ": a different number of results");
     for (std::size_t k = 0; k < must.size(); ++k) {
         require(is[k].size() == must[k].size() &&
                     std::memcmp(is[k].data(), must[k].data(), must[k].size() * sizeof(double)) == 0,
@@ -86,7 +86,7 @@ void check_zeros(const batch& data, const outcome& values)
 void check_at_once(const outcome& values, const numbers& contexts)
 {
     const std::size_t width = values.front().size() / batch::rows;
-    require(contexts.size() == batch::rows * batch::steps * width, "all queries at once: another size");
+    require(contexts.size() == batch::rows * batch::steps * width, "all queries at once: a different size");
     for (std::size_t i = 0; i < contexts.size(); ++i) {
         const std::size_t b = i / width / batch::steps, s = i / width % batch::steps;
         require_close(contexts[i], values[2 * s][b * width + i % width], 1e-11,
@@ -132,7 +132,7 @@ void check_masks(const product& p)
     for (std::size_t k = 1; k < masked.size(); k += 2) {
         const std::size_t width = masked[k].size() / (B * T);
         for (std::size_t i = 0; i < masked[k].size(); ++i) {
-            if (holes[i / width] == 0) require(masked[k][i] == 0, "a hidden position has a weight: " + place(k, i));
+            if (holes[i / width] == 0) require(masked[k][i] == 0, "a masked position has weight: " + place(k, i));
         }
     }
     if (p.reads_length) return;
@@ -162,9 +162,10 @@ void check_gradient(product& p, const taped_outcome& taped)
 {
     std::uint64_t stream = 900;
     const std::vector<part> parts = p.parts();
-    require(parts.size() == taped.slopes.size(), "another number of gradients than of parameters");
+    require(parts.size() == taped.slopes.size(), "the numbers of gradients and parameters differ");
     for (std::size_t k = 0; k < parts.size(); ++k) {
-        require(parts[k].size == taped.slopes[k].size(), "the gradient by " + parts[k].name + ": another size");
+        require(parts[k].size == taped.slopes[k].size(),
+                "the gradient with respect to " + parts[k].name + ": a different size");
         const auto direction = support::random({parts[k].size}, ++stream);
         const numbers kept(parts[k].data, parts[k].data + parts[k].size);
         const double h = 1e-5;
@@ -177,7 +178,7 @@ void check_gradient(product& p, const taped_outcome& taped)
         const auto difference = [&](double step) { return (moved(step) - moved(-step)) / (2 * step); };
         const double found = (4 * difference(h) - difference(2 * h)) / 3;  // the errors in h² cancel
         std::copy(kept.begin(), kept.end(), parts[k].data);
-        require_close(along, found, 1e-7, "the gradient by " + parts[k].name);
+        require_close(along, found, 1e-7, "the gradient with respect to " + parts[k].name);
     }
 }
 
@@ -190,7 +191,7 @@ void check_parts_on_tape(const product& p, const taped_outcome& everything)
         const std::string alone = std::string("only ") + name + " on the tape";
         const taped_outcome is = p.on_tape(what);
         require_close(is.values, everything.values, 1e-11, alone);
-        require(is.slopes.size() == everything.slopes.size(), alone + ": another number of gradients");
+        require(is.slopes.size() == everything.slopes.size(), alone + ": a different number of gradients");
         for (std::size_t k = 0; k < is.slopes.size(); ++k) {
             for (std::size_t i = 0; i < is.slopes[k].size(); ++i) {
                 require_close(is.slopes[k][i], everything.slopes[k][i], 1e-11, alone + ": the gradient");

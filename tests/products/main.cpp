@@ -131,7 +131,7 @@ void print_allocations(const table& lines)
         std::printf("%5.1f  attention{%s, %s, %s}\n", static_cast<double>(count) / 2, line.score.c_str(),
                     line.normalizer.c_str(), line.combiner.c_str());
     }
-    std::printf("%zu of %zu products ask for memory in a steady step_into\n", allocating, judged);
+    std::printf("%zu of %zu products allocate memory in a steady step_into\n", allocating, judged);
 }
 
 }  // namespace

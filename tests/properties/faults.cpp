@@ -210,9 +210,8 @@ TEST_CASE("every allocation of a resume fails once: either all parts change or n
         });
 }
 
-TEST_CASE(
-    "every allocation of writing and reading shards fails once: the file is the old one or the new one, and none is "
-    "left open")
+TEST_CASE("every allocation of writing and reading shards fails once: the file is the old or the new one, and no file "
+          "stays open")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "a name that is too long for a string without memory";
@@ -237,7 +236,7 @@ TEST_CASE(
         [&] {
             support::expects([&] {
                 const text::pair_shards file(path);
-                if (file.read(0).size() != 1) throw std::logic_error("another number of pairs");
+                if (file.read(0).size() != 1) throw std::logic_error("a different number of pairs");
             });
         },
         [&] { CHECK(next_descriptor() == descriptor); });
@@ -305,7 +304,7 @@ TEST_CASE("every allocation of a request fails once: it is answered or rejected,
                 at.submit({{"a line", 6}, {"another line", 12}, {"a third", 7}}, how, std::chrono::seconds(60));
             const auto results = asked->get();
             if (results.size() != 3 || results[1] != "another line is translated to that")
-                throw std::logic_error("another answer");
+                throw std::logic_error("a different result");
         });
     };
     const long count = support::fail_each_allocation(one, [&] {
@@ -391,8 +390,7 @@ TEST_CASE("every system call of a save fails once: the file is the old one or th
 }
 
 TEST_CASE(
-    "every call of the system in writing shards fails once: the error names the file and the reason, and the old one "
-    "stays")
+    "every system call in writing shards fails once: the error names the file and the reason, and the old file remains")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "shards";

@@ -90,8 +90,7 @@ TEST_CASE("the padding of an initial coverage changes no bit")
                            random({B, T, N}, 15));
 }
 
-TEST_CASE(
-    "first weights: what lies in their padding changes no bit, and a uniform start may be uniform over all positions")
+TEST_CASE("initial weights: their padding changes no bit, and uniform initial weights may include padding")
 {
     const attention attend{
         score::with_location{additive(), random({std::size_t{2}, std::size_t{3}}, 16), random({std::size_t{2}, D}, 17)},

@@ -37,9 +37,9 @@ auto both(const auto&... settings)
 TEST_CASE("operations without a derivative, and the reasons")
 {
     using support::without_derivative;
-    static_assert(without_derivative(ops::argmax, "the place of the greatest score: constant, or it jumps"));
-    static_assert(without_derivative(ops::sample, "a place that is drawn: constant, or it jumps"));
-    static_assert(without_derivative(ops::first_stop, "the first place that stops: constant, or it jumps"));
+    static_assert(without_derivative(ops::argmax, "the index of the largest score is constant or jumps"));
+    static_assert(without_derivative(ops::sample, "a drawn position is constant or jumps"));
+    static_assert(without_derivative(ops::first_stop, "the first stopping position is constant or jumps"));
 }
 
 TEST_CASE("weights")

@@ -38,7 +38,7 @@ TEST_CASE("share divides by the fertility")
 }
 
 TEST_CASE(
-    "accumulated coverage with fertility is its equations, keeps the contracts and has the gradient of differences")
+    "accumulated coverage with fertility matches its equations, satisfies the contracts, and passes finite differences")
 {
     const auto score = fertility_over(parameters.score());
     check_promises(score, scalar_fertility(score), describe_state);

@@ -130,7 +130,8 @@ template <class Operation, class Call, class... X>
 heed::ad::grad_check_result curvature_of(const Operation& operation, const Call& call, const X&... x)
 {
     if constexpr (requires { Call::template refuses_other_ranks<Operation, X...>(); })
-        static_assert(Call::template refuses_other_ranks<Operation, X...>(), "a rank that makes no sense is taken");
+        static_assert(Call::template refuses_other_ranks<Operation, X...>(),
+                      "the operation accepts a meaningless rank");
     inputs<X...> module{{x...}};
     const auto loss = [&](const auto& lifted) {
         return std::apply([&](const auto&... v) { return curved(call(operation, heed::ops::tanh(v)...)); }, lifted.at);

@@ -92,7 +92,7 @@ void expects(const auto& action)
         throw;
     } catch (...) {
         failing_allocation = 0;
-        FAIL("something else was thrown");
+        FAIL("an unexpected exception was thrown");
     }
 }
 
