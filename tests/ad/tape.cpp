@@ -262,7 +262,7 @@ TEST_CASE("a variable whose tape was destroyed, and a variable without a tape")
     CHECK(support::contains(message({}), "This variable is empty: it belongs to no tape"));
 }
 
-TEST_CASE("a cleared tape does not have gradients")
+TEST_CASE("a cleared tape has no gradients")
 {
     ad::tape<double> on;
     const array<double, 1> numbers{1, 2};
