@@ -198,7 +198,7 @@ TEST_CASE("a direction of another shape is rejected")
 
 TEST_CASE("a 0 with a slope is not skipped, and a masked 0 is skipped")
 {
-    // Weights and gradients of exactly 0 whose slopes are not 0.
+    // Weights and gradients of exactly 0 with nonzero slopes.
     const array<double, 2> weights{{0, 1, 0}};
     const auto values = random({1, 3, 2}, 1);
     const auto v = random({1, 3}, 2);

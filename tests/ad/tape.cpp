@@ -236,7 +236,7 @@ TEST_CASE("a variable from before clear is rejected, and so are objects that con
     check_all(says);
 }
 
-TEST_CASE("a variable whose tape was destroyed, and a variable without a tape")
+TEST_CASE("a variable of a destroyed tape, and a variable without a tape")
 {
     const auto x = random({2, 3}, 1);
     const auto message = [](const ad::var<double, 2>& of) {

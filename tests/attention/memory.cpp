@@ -104,7 +104,7 @@ TEST_CASE("rows that share a sentence's memory give the same results as copies o
     set_threads(before);
 }
 
-TEST_CASE("a row whose sentence does not exist is rejected")
+TEST_CASE("a row with a nonexistent sentence is rejected")
 {
     const attention attend{additive(), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 6, 5}, 4));

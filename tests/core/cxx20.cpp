@@ -26,7 +26,7 @@ TEST_CASE("bit_cast keeps the bits, at compile time and at run time")
     CHECK(detail::bit_cast<double>(std::uint64_t{0x4009000000000000U}) == 3.125);
 }
 
-TEST_CASE("a struct whose first member is empty keeps the other members, also inside another struct")
+TEST_CASE("a struct with an empty first member keeps the other members, also inside another struct")
 {
     struct outer {
         with_empty inner;

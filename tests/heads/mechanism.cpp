@@ -18,7 +18,7 @@ namespace {
 
 namespace mine {
 
-/// An attention whose contexts are halved: the functions that a custom mechanism must define.
+/// An attention with halved contexts: the functions that a custom mechanism must define.
 template <class Attention>
 struct halved : mechanism<halved<Attention>> {
     Attention attend;

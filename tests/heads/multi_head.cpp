@@ -326,7 +326,7 @@ void check_near(const X& is, const X& must, double tolerance)
 
 }  // namespace
 
-TEST_CASE("grouped heads equal heads whose keys and values are repeated")
+TEST_CASE("grouped heads equal heads with repeated keys and values")
 {
     constexpr std::size_t n = 4, G = 2, B = 2, T = 7, S = 6;
     const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};

@@ -15,7 +15,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("softmax_with_sink: shares of the scores and of one sink score, whose share is dropped")
+TEST_CASE("softmax_with_sink: shares of the scores and of one sink score; the sink's share is dropped")
 {
     const auto scores = random({3, 7}, 1, 3.0);
     const lengths real{7, 0, 4};

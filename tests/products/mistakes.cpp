@@ -82,7 +82,7 @@ struct mistaken final : product {
         return right.steps_under(mask);
     }
 
-    /// A state whose `map` ignores its argument: the next step continues with the old rows.
+    /// The state's `map` ignores its argument: the next step continues with the old rows.
     outcome steps_of(const std::vector<std::size_t>& rows) const override
     {
         right.data = data;

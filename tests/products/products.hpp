@@ -43,7 +43,7 @@ struct part {
 /// The results of a run: for each step the context and the weights, each with the batch's rows first.
 using outcome = std::vector<numbers>;
 
-/// The results of a run on a tape, and the gradient of `loss` of them.
+/// The results of a run on a tape, and the gradient of their `loss`.
 struct taped_outcome {
     outcome values;
     outcome slopes;  // one for each of `parts`; empty if not on the tape

@@ -209,7 +209,7 @@ TEST_CASE("stick-breaking, a learned entmax and temporal over scores that are no
     check(score::cosine{3}, causal{}, real, 60, 70, normalize::temporal{});
 }
 
-TEST_CASE("a score whose query is a state and a word")
+TEST_CASE("a score with a query of a state and a word")
 {
     const attention asks{score::conv_s2s{random({4, 4}, 5), random({4}, 6)}, normalize::softmax{},
                          combine::weighted_sum{}};

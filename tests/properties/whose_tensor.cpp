@@ -173,7 +173,7 @@ TEST_CASE("annotations")
                       "score::additive: the annotations [2,4,8] ");
 }
 
-TEST_CASE("normalizers and combiners whose parameters do not fit")
+TEST_CASE("normalizers and combiners with parameters that do not fit")
 {
     const auto right = random({B, D}, 2);
     const auto rights = random({B, 3, D}, 2);

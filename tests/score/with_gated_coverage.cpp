@@ -78,7 +78,7 @@ TEST_CASE("gated coverage over other scores, in a window, and with a mask")
     }
 }
 
-TEST_CASE("gated coverage may start with a given coverage, whose padding is not read")
+TEST_CASE("gated coverage may start with a given coverage, and does not read its padding")
 {
     const attention attend{gated_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({2, 4, sizes.width}, 1);

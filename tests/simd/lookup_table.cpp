@@ -139,7 +139,7 @@ void check_lookups_of_a_tile()
     CHECK(looked > 100000);
 }
 
-/// Integers, whose sums are exact in any order.
+/// Integers, with sums that are exact in any order.
 template <class T>
 void check_sums()
 {

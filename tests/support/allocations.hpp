@@ -36,7 +36,7 @@ void* operator new[](std::size_t bytes, std::align_val_t to)
 {
     return support::counted(bytes, static_cast<std::size_t>(to));
 }
-// Replaces the sanitizer's version, whose memory free() must not get.
+// Replaces the sanitizer's version; free() must not get memory from that.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 {
     try {

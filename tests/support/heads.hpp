@@ -38,7 +38,7 @@ struct loop {
     bool temporal;
 };
 
-/// The contexts and weights [T] of each step for one sentence, whose keys and values may differ.
+/// The contexts and weights [T] of each step for one sentence, with separate keys and values.
 struct told {
     scalar::numbers context, weights;
 };

@@ -67,7 +67,7 @@ auto twice(const auto& attend, const auto& query)
 }
 double once(const auto& attend, const auto& query) { return twice(attend, query).first.context(0, 0); }
 
-/// The second of two softmax weights whose scores differ by `lead`.
+/// The second of two softmax weights, for scores that differ by `lead`.
 inline double weight(double lead) { return 1 / (1 + std::exp(-lead)); }
 inline doctest::Approx about(double x) { return doctest::Approx(x).epsilon(1e-12); }
 

@@ -10,7 +10,7 @@
 #include <heed/simd/pack.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// Score indices, and functions of them compared with plain functions.
+/// Score indices, and their functions compared with plain functions.
 namespace heed::test {
 
 /// A distant index: queries first, first + 1, ...

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-/// Numbers with special rules in arithmetic, and comparisons of them.
+/// Numbers with special rules in arithmetic, and comparisons.
 namespace heed::test {
 
 template <class T>

@@ -11,7 +11,7 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Tensors for tests, and comparisons of them.
+/// Tensors for tests, and comparisons.
 namespace support {
 
 using heed::array;

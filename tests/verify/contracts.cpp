@@ -129,7 +129,7 @@ private:
     }
 };
 
-/// A history whose `map` forgets to apply f: a beam would continue with another hypothesis' history.
+/// A history with a `map` that does not apply f: a beam would continue with another hypothesis' history.
 template <class History>
 struct unmapped {
     History history;
@@ -326,7 +326,7 @@ TEST_CASE("state outside the returned state")
     CHECK(first_broken(report) == "two runs agree");  // randomness also breaks other contracts
 }
 
-TEST_CASE("a state whose rows cannot be selected")
+TEST_CASE("a state with rows that cannot be selected")
 {
     const std::string rows = "selecting rows";
     CHECK(finds(verified(broken::sound{}, broken::unselectable{}), rows, "after the first step: context of step 2"));
@@ -340,7 +340,7 @@ TEST_CASE("a state whose rows cannot be selected")
         finds(verify(attention{broken::sound{}, broken::unselectable{}, combine::weighted_sum{}}, {.batch = 1}), rows));
 }
 
-TEST_CASE("a state whose type changes after the first step on a tape")
+TEST_CASE("a state that changes its type after the first step on a tape")
 {
     const verification report = verified(broken::plain_at_first{});
     CHECK_MESSAGE(finds(report, "finite differences", "begin() must return variables"), report.text());

@@ -27,7 +27,7 @@ const auto annotations = random({B, T, D}, 4), queries = random({B, S, D}, 5);
 
 namespace mine {
 
-/// A history whose tensor `map` does not visit.
+/// A history with a tensor that `map` does not visit.
 struct hidden_history {
     array<double, 2> sum;
     hidden_history map(auto&&, const auto&...) const { return *this; }

@@ -329,7 +329,7 @@ TEST_CASE("a query equal to a key: the kink of the distance has a gradient of 0"
 
 TEST_CASE("lanes without a query do not contribute to sums, even if their weights are infinite")
 {
-    // Three queries. A lane of zeros has scores 2000 · tanh(k), whose exponential is infinite.
+    // Three queries. A lane of zeros has scores 2000 · tanh(k), with an infinite exponential.
     const auto q = random({1, 3, 2}, 1), v = random({1, 9, 2}, 3);
     auto k = random({1, 9, 2}, 2);
     for (std::size_t i = 0; i < k.size(); ++i) k.data()[i] = 3 + 0.01 * k.data()[i];
