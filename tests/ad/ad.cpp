@@ -10,7 +10,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("one include is enough to fit a matrix: its gradient is xᵀ (xW − y), and descent finds W")
+TEST_CASE("one include is enough to fit a matrix: its gradient is xᵀ (xW − y), and gradient descent finds W")
 {
     const auto x = random({20, 3}, 1), wanted = random({3, 2}, 2);
     const auto y = ops::linear(x, wanted);

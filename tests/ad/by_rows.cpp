@@ -14,11 +14,11 @@
 using namespace heed;
 using support::random;
 
-// What a program by rows keeps, what it computes again, and that gradients are the same either way.
+// The results that a program by rows saves and recomputes, and its gradients, which are the same either way.
 
 namespace {
 
-/// y = 2 x, and it counts how often it runs on a row.
+/// y = 2 x, with a count of its runs on rows.
 struct doubled_op : ops::operation<doubled_op> {
     static inline std::size_t runs = 0;
 
@@ -37,7 +37,7 @@ struct doubled_op : ops::operation<doubled_op> {
 };
 constexpr doubled_op doubled{};
 
-/// y_b = Σ x_b², [B,N] -> [B,1]. It saves a number per row, and it counts its runs, too.
+/// y_b = Σ x_b², [B,N] -> [B,1]. Saves a number per row, and counts its runs.
 struct squares_op : ops::operation<squares_op> {
     static inline std::size_t runs = 0;
 
@@ -65,7 +65,7 @@ constexpr squares_op squares{};
 
 constexpr std::size_t batch = 5;
 
-/// f(x, w) and its derivatives by rows are those of the whole batch at once: x [B,N], w [N,N].
+/// Checks that f(x, w) and its derivatives by rows equal those of the whole batch: x [B,N], w [N,N].
 template <class F>
 void check(const F& f, std::size_t width = 40)
 {
@@ -84,7 +84,7 @@ void check(const F& f, std::size_t width = 40)
         const auto [y_rows, d_x_rows, d_w_rows] = run(rows, [&](const auto& a, const auto& b) {
             return heed::detail::apply_by_rows(f, 1, std::tie(a), std::tie(b));
         });
-        // Not bit for bit: a product of one row may add in another order than one of five.
+        // Not bitwise: a product of one row may sum in another order than a product of five.
         CHECK(support::distance(y, y_rows) <= 1e-12);
         CHECK(support::distance(d_x, d_x_rows) <= 1e-12);
         CHECK(support::distance(d_w, d_w_rows) <= 1e-12);
@@ -92,7 +92,7 @@ void check(const F& f, std::size_t width = 40)
     set_threads(1);
 }
 
-/// How often f's operations run on a row, forward and backward, for each row.
+/// How often f's operations run per row, forward and backward.
 template <class F>
 std::pair<double, double> runs_per_row(const F& f, std::size_t width = 40)
 {
@@ -108,9 +108,9 @@ std::pair<double, double> runs_per_row(const F& f, std::size_t width = 40)
 
 }  // namespace
 
-TEST_CASE("a sentence is computed again in the backward pass, but for what is kept")
+TEST_CASE("the backward pass recomputes a row, except for saved results")
 {
-    // The program's result, and results much smaller than their arguments: once. The rest: twice.
+    // Once: the program's result, and results much smaller than their arguments. Twice: the others.
     const auto last = [](const auto& x) { return doubled(x); };
     CHECK(runs_per_row(last) == std::pair{1.0, 0.0});
     const auto inside = [](const auto& x) { return ops::tanh(doubled(x)); };
@@ -120,16 +120,16 @@ TEST_CASE("a sentence is computed again in the backward pass, but for what is ke
         return ops::tanh(ops::concat(sum, sum));
     };
     CHECK(runs_per_row(little) == std::pair{2.0, 1.0});
-    // Seven numbers are not eight times as many as one.
+    // A result is saved only if its arguments are at least eight times as large; seven are not.
     CHECK(runs_per_row(little, 7) == std::pair{2.0, 2.0});
-    // No more is kept than the result has numbers, three: one of the sums with what it saves.
+    // At most as many numbers are saved as the result has, three: one of the sums with its saved number.
     const auto many = [](const auto& x) {
         return ops::tanh(ops::concat(squares(x), ops::tanh(ops::concat(squares(doubled(x)), squares(x)))));
     };
     CHECK(runs_per_row(many) == std::pair{2.0, 5.0});
 }
 
-TEST_CASE("gradients of a program by rows are those of the whole batch")
+TEST_CASE("gradients of a program by rows equal those of the whole batch")
 {
     check([](const auto& x, const auto& w) { return ops::tanh(ops::linear(doubled(x), w)); });
     check([](const auto& x, const auto& w) { return squares(ops::linear(x, w)); });
@@ -139,7 +139,7 @@ TEST_CASE("gradients of a program by rows are those of the whole batch")
     });
 }
 
-TEST_CASE("the result is also something else's argument")
+TEST_CASE("another operation reads the result")
 {
     check([](const auto& x, const auto& w) {
         const auto y = doubled(ops::linear(x, w));
@@ -148,7 +148,7 @@ TEST_CASE("the result is also something else's argument")
     });
 }
 
-TEST_CASE("more operations than the list has places for")
+TEST_CASE("more operations than the list can hold")
 {
     check([](const auto& x, const auto& w) {
         auto y = ops::linear(x, w);
@@ -157,9 +157,9 @@ TEST_CASE("more operations than the list has places for")
     });
 }
 
-TEST_CASE("other operations on a row than on none")
+TEST_CASE("a program that runs different operations on rows than without rows")
 {
-    // The list is made by a run on no row. If its places do not fit, results are computed again, not confused.
+    // The list is made by a run without rows. If it does not match, results are recomputed, not confused.
     check([](const auto& x, const auto& w) {
         auto y = ops::linear(x, w);
         if (shape_of(x)[0] == 0) return doubled(y);
@@ -173,7 +173,7 @@ TEST_CASE("other operations on a row than on none")
     });
 }
 
-TEST_CASE("the tape for one sentence is let go with the workspace")
+TEST_CASE("release_workspace frees the tape of a row")
 {
     release_workspace();
     CHECK(workspace_size() == 0);

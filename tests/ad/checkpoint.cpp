@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t D = 4;
 
-/// A layer with parameters of every kind, and some of its uses in it twice.
+/// A layer with parameters of every kind, some used twice.
 template <class Attention, class Forward>
 struct some_layer {
     Attention attend;
@@ -52,7 +52,7 @@ struct result {
     std::size_t entries;
 };
 
-/// A loss of `depth` times the same layer, and all gradients.
+/// A loss of the same layer applied `depth` times, and all gradients.
 result through(std::size_t depth, bool checked, bool nested = false)
 {
     const auto layer = make();
@@ -88,7 +88,7 @@ double distance(const result& a, const result& b)
 
 }  // namespace
 
-TEST_CASE("gradients are those of what is kept, and the tape is shorter")
+TEST_CASE("gradients equal those without a checkpoint, and the tape is shorter")
 {
     const result must = through(3, false), is = through(3, true), nested = through(3, true, true);
     CHECK(distance(is, must) < 1e-12);
@@ -97,7 +97,7 @@ TEST_CASE("gradients are those of what is kept, and the tape is shorter")
     CHECK(must.numbers.size() > 600);
 }
 
-TEST_CASE("without parameters, with several inputs, and where nothing is wanted")
+TEST_CASE("without parameters, with several inputs, and without a required gradient")
 {
     ad::tape<double> on;
     const auto a = random({2, 3}, 1), b = random({2, 3}, 2);

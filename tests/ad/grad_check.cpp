@@ -14,7 +14,7 @@ using support::random;
 
 TEST_CASE("grad_check finds a wrong gradient")
 {
-    // An operation whose backward pass lost a factor of 1 + 1e-4.
+    // An operation whose backward pass lacks a factor of 1 + 1e-4.
     support::inputs<array<double, 1>> m{{array<double, 1>{0.3, -0.7, 2.0}}};
     const auto wrong = [&](double factor) {
         return ad::grad_check(m, [&](auto& on, const auto& lifted) {

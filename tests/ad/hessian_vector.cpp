@@ -16,8 +16,8 @@
 #include <tuple>
 #include <vector>
 
-// What hessian_vector takes and returns. Every operation's second order is checked by its name in
-// properties/second_order.cpp and properties/second_order_steps.cpp, and where its gradient is (support/gradients.hpp);
+// Arguments and results of hessian_vector. The second order of every operation is checked by name in
+// properties/second_order.cpp and properties/second_order_steps.cpp, and next to its gradient (support/gradients.hpp);
 // mechanisms in properties/hessian_vector_attention.cpp, whole models in properties/translator_second_order.cpp.
 
 using namespace heed;
@@ -25,7 +25,7 @@ using support::random;
 
 namespace {
 
-/// Additive attention that reads a few annotations for a few queries.
+/// Additive attention of a few queries over a few annotations.
 auto additive()
 {
     return attention{score::additive{random({3, 5}, 1), random({4, 5}, 2), random({5}, 3)}, normalize::softmax{},
@@ -45,7 +45,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b)
     return sum;
 }
 
-/// Do operations go through the tape of these?
+/// The second derivative of x³ at x.
 template <class T>
 double curvature_of_square(T x)
 {
@@ -56,7 +56,7 @@ double curvature_of_square(T x)
 
 }  // namespace
 
-TEST_CASE("a quadratic form has the Hessian that it is made of, exactly")
+TEST_CASE("a quadratic form has exactly the Hessian of its matrix")
 {
     const array<double, 2> A{{2, -1, 0.5}, {3, 4, 1}, {-2, 0.25, 8}};  // ℓ = ½ x A xᵀ: H = ½ (A + Aᵀ)
     const array<double, 2> x{{1, -2, 4}}, v{{0.5, 2, -1}};
@@ -78,11 +78,11 @@ TEST_CASE("a quadratic form has the Hessian that it is made of, exactly")
 
 TEST_CASE("a cubic, in float and in double")
 {
-    CHECK(curvature_of_square(1.5) == 9.0);  // x³ has 6 x
+    CHECK(curvature_of_square(1.5) == 9.0);  // the second derivative of x³ is 6 x
     CHECK(curvature_of_square(1.5f) == 9.0);
 }
 
-TEST_CASE("several tensors, by std::tie or as a tuple, get a tuple back")
+TEST_CASE("several tensors, passed with std::tie or as a tuple, return a tuple")
 {
     auto W = random({3, 4}, 1);
     auto b = random({4}, 2);
@@ -105,7 +105,7 @@ TEST_CASE("several tensors, by std::tie or as a tuple, get a tuple back")
     CHECK(support::same_bits(std::get<1>(same.gradient.at), std::get<1>(gradient)));
 }
 
-TEST_CASE("a mechanism: differences, symmetry, linearity")
+TEST_CASE("a mechanism: finite differences, symmetry, linearity")
 {
     auto attend = additive();
     CHECK_SECOND_ORDER(attend, loss);
@@ -127,7 +127,7 @@ TEST_CASE("a mechanism: differences, symmetry, linearity")
     for (std::size_t i = 0; i < H.size(); ++i) CHECK(H[i] == support::approx(2 * Hu[i] - 3 * Hv[i]));
 }
 
-TEST_CASE("the loss and the gradient are those of ordinary numbers")
+TEST_CASE("the loss and the gradient equal those of plain numbers")
 {
     const auto attend = additive();
     const auto found = ad::hessian_vector(loss, attend, support::random_like(attend, 22));
@@ -140,7 +140,7 @@ TEST_CASE("the loss and the gradient are those of ordinary numbers")
     CHECK(support::distance(found.gradient.score.v, copy_of(on.gradient(lifted.score.v))) < 1e-13);
 }
 
-TEST_CASE("a tape that is kept does not allocate again, and several threads agree")
+TEST_CASE("a reused tape does not allocate again, and several threads agree")
 {
     const auto attend = additive();
     const auto v = support::random_like(attend, 22);
@@ -157,7 +157,7 @@ TEST_CASE("a tape that is kept does not allocate again, and several threads agre
     for (std::size_t i = 0; i < must.size(); ++i) CHECK(third[i] == doctest::Approx(must[i]).epsilon(1e-12));
 }
 
-TEST_CASE("a table: words that occur, occur twice or do not occur; and one that is read as a whole, too")
+TEST_CASE("a table: words that occur once, twice or not at all, also with a loss of the whole table")
 {
     word_ids words(3, 1);
     words.ids = {3, 1, 3};
@@ -182,7 +182,7 @@ TEST_CASE("a table: words that occur, occur twice or do not occur; and one that 
     }
 }
 
-TEST_CASE("a direction of other shapes is refused")
+TEST_CASE("a direction of another shape is rejected")
 {
     const auto square = [](auto&, const auto& x) { return ops::dot(x, x); };
     CHECK_THROWS_WITH_AS(ad::hessian_vector(square, random({2, 3}, 1), random({2, 2}, 1)),
@@ -196,9 +196,9 @@ TEST_CASE("a direction of other shapes is refused")
                          doctest::Contains("tensor 1 of the direction has 0 numbers"), shape_error);
 }
 
-TEST_CASE("a 0 that is about to change is not left out, and one that is hidden stays out")
+TEST_CASE("a 0 with a slope is not skipped, and a masked 0 is skipped")
 {
-    // Weights of exactly 0 and gradients of exactly 0, whose slopes are not 0.
+    // Weights and gradients of exactly 0 with nonzero slopes.
     const array<double, 2> weights{{0, 1, 0}};
     const auto values = random({1, 3, 2}, 1);
     const auto v = random({1, 3}, 2);
@@ -222,7 +222,7 @@ TEST_CASE("a 0 that is about to change is not left out, and one that is hidden s
         const auto c = attend(memory, std::get<0>(lifted.at));
         return ops::dot(c, c);
     });
-    // -inf among the scores: no weight, no slope, no NaN.
+    // Scores of -inf: no weight, no slope, no NaN.
     constexpr double none = -std::numeric_limits<double>::infinity();
     const array<double, 2> scores{{1, none, 2}, {none, none, none}};
     const auto hidden = ad::hessian_vector(
@@ -260,7 +260,7 @@ TEST_CASE("through a checkpoint, and with a plain mask")
     });
 }
 
-TEST_CASE("choices are constants: the product is the derivative of the gradient that an estimator gives")
+TEST_CASE("sampled and selected values are constants: the product differentiates the estimator's gradient")
 {
     auto e = random({2, 5}, 1);
     support::inputs<array<double, 2>> at{{e}};
@@ -276,7 +276,7 @@ TEST_CASE("choices are constants: the product is the derivative of the gradient 
     });
 }
 
-TEST_CASE("expected words may be those of ordinary numbers")
+TEST_CASE("targets with plain weights work under dual numbers")
 {
     auto W = random({4, 6}, 1);
     auto b = random({6}, 2);

@@ -11,7 +11,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("lifting copies no weight, a constant is a copy, a block shares its memory")
+TEST_CASE("lifting copies no weight, a constant is a copy, a block shares memory")
 {
     const score::additive model{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)};
     ad::tape<double> on;
@@ -19,7 +19,7 @@ TEST_CASE("lifting copies no weight, a constant is a copy, a block shares its me
     CHECK(lifted.W.data() == model.W.data());
     CHECK(lifted.U.data() == model.U.data());
     CHECK(lifted.v.data() == model.v.data());
-    CHECK(on.entries() == 0);  // until something reads them
+    CHECK(on.entries() == 0);  // until an operation reads them
 
     array<double, 2> source{{1.0, 2.0}};
     const auto constant = on.constant(source);

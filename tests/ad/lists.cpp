@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("lists of tensors have the gradients of their parts, one of them twice")
+TEST_CASE("lists of tensors pass gradients to each element, also to a repeated one")
 {
     const auto list = [](const auto& operation, const auto& a) { return operation(std::vector{a, ops::tanh(a), a}); };
     CHECK_GRADIENT([&](const auto& a) { return list(ops::stack, a); }, random({2, 3}, 1));
@@ -32,7 +32,7 @@ TEST_CASE("lists of tensors have the gradients of their parts, one of them twice
     }
 }
 
-TEST_CASE("the parts of a split are pieces of one value, whose gradients land in their columns")
+TEST_CASE("the parts of a split pass their gradients to the columns of one value")
 {
     const auto x = random({3, 6}, 1);
     CHECK_GRADIENT(
@@ -49,7 +49,7 @@ TEST_CASE("the parts of a split are pieces of one value, whose gradients land in
     for (std::size_t i = 0; i < 18; ++i) CHECK(on.gradient(v).data[i] == (i % 6 < 3 ? 0 : 2));
 }
 
-TEST_CASE("a list of variables of two tapes is refused")
+TEST_CASE("a list of variables from two tapes is rejected")
 {
     ad::tape<double> one, other;
     const auto x = random({2, 3}, 1);

@@ -25,7 +25,7 @@ word_ids some_words()
 
 }  // namespace
 
-TEST_CASE("the gradient of a table is that of the rows that were looked up, ascending, each once")
+TEST_CASE("the gradient of a table lists each looked-up row once, in ascending order")
 {
     const auto table = random({6, 2}, 1);
     ad::tape<double> on;
@@ -44,10 +44,10 @@ TEST_CASE("the gradient of a table is that of the rows that were looked up, asce
     CHECK(ad::gradient_rows(E).rows[2] == 0.5 * by(0, 1, 0));
     CHECK(on.gradient(E)[1].data[0] == 0.5 * by(0, 1, 0));
     CHECK(on.gradient(E)[5].data[1] == 0);
-    CHECK(ad::gradient_rows(E).rows == nullptr);  // it was asked for as a whole
+    CHECK(ad::gradient_rows(E).rows == nullptr);  // the whole gradient was requested
 }
 
-TEST_CASE("rows are added to rows, and to the gradient of a whole table")
+TEST_CASE("gradients of rows are added to rows, and to the gradient of a whole table")
 {
     const auto table = random({6, 2}, 1);
     const std::vector<std::uint32_t> ids{1, 5};
@@ -67,7 +67,7 @@ TEST_CASE("rows are added to rows, and to the gradient of a whole table")
     }
 }
 
-TEST_CASE("rows that are no rows of the table are refused")
+TEST_CASE("rows outside the table are rejected")
 {
     const auto table = random({6, 2}, 1);
     ad::tape<double> on;

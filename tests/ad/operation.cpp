@@ -14,7 +14,7 @@ using support::random;
 
 namespace {
 
-/// x², its own derivative by hand, and a count of how often that runs.
+/// x² with an explicit derivative that counts its runs.
 struct counted_square_op : ops::operation<counted_square_op> {
     static inline int backwards = 0;
 
@@ -35,7 +35,7 @@ constexpr counted_square_op counted_square{};
 
 }  // namespace
 
-TEST_CASE("an operation runs backward only where a gradient is wanted and reaches it")
+TEST_CASE("an operation runs backward only if a gradient is required and reaches it")
 {
     const auto x = random({3}, 1), c = random({3}, 2);
     ad::tape<double> on;
@@ -49,7 +49,7 @@ TEST_CASE("an operation runs backward only where a gradient is wanted and reache
     for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(v).data[i] == 2 * x(i) * (c(i) * c(i)));
 }
 
-TEST_CASE("a plain argument among taped ones is a constant, whose numbers may change afterwards")
+TEST_CASE("a plain argument next to taped arguments is a constant, which may change afterwards")
 {
     const auto x = random({2, 3}, 1);
     auto factor = random({2, 3}, 2);
@@ -62,7 +62,7 @@ TEST_CASE("a plain argument among taped ones is a constant, whose numbers may ch
     CHECK(support::same_bits(on.gradient(v), must));
 }
 
-TEST_CASE("arguments of two tapes are refused")
+TEST_CASE("arguments from two tapes are rejected")
 {
     const auto x = random({2}, 1);
     ad::tape<double> one, other;

@@ -13,9 +13,9 @@
 using namespace heed;
 using support::random;
 
-// What a weight's uses add to its gradient, together.
+// The uses of a weight add to its gradient together.
 
-TEST_CASE("a matrix that was computed, not given, gets its gradient as well")
+TEST_CASE("a matrix that is computed, not given, also gets its gradient")
 {
     CHECK_GRADIENT([](const auto& x, const auto& W) { return ops::linear(x, ops::tanh(W)); }, random({3, 4}, 1),
                    random({4, 2}, 2));
@@ -23,7 +23,7 @@ TEST_CASE("a matrix that was computed, not given, gets its gradient as well")
 
 TEST_CASE("the gradient of a weight used at many steps is the sum of the gradients of its uses")
 {
-    // In one product at the end, however the uses lie in memory: several rows or one, contiguous or not.
+    // In one product at the end, for any layout of the uses: several rows or one, contiguous or not.
     const auto W = random({3, 4}, 1), V = random({4, 3}, 2);
     const auto b = random({4}, 3);
     const auto start = random({2, 3}, 4), single = random({1, 3}, 5);
@@ -33,7 +33,7 @@ TEST_CASE("the gradient of a weight used at many steps is the sum of the gradien
         array<double, 2> W, V;
         array<double, 1> b;
     };
-    // Recurrent: what goes in at a step came out of the step before. As one parameter, or as one for each step.
+    // Recurrent: the input of a step is the output of the previous step. With one shared parameter, or one per step.
     const auto run = [&](bool shared) {
         std::vector<array<double, 2>> Ws(steps, W), Vs(steps, V);
         std::vector<array<double, 1>> bs(steps, b);
@@ -50,7 +50,7 @@ TEST_CASE("the gradient of a weight used at many steps is the sum of the gradien
             x = ops::linear(ops::tanh(ops::linear(x, w[s], bias[s])), v[s]);
             if (s % 2 == 0) one = ops::linear(ops::sigmoid(ops::linear(one, w[s])), v[s]);
         }
-        const auto weights = ops::square(w[2]);  // and a use that is no product
+        const auto weights = ops::square(w[2]);  // and a use that is not a product
         on.backward(
             ops::add(ops::add(ops::dot(x, support::uneven(x.shape())), ops::dot(one, support::uneven(one.shape()))),
                      ops::dot(weights, support::uneven(weights.shape()))));
@@ -69,9 +69,9 @@ TEST_CASE("the gradient of a weight used at many steps is the sum of the gradien
     CHECK(one.W(0, 0) != 0);
 }
 
-TEST_CASE("uses of a weight that follow each other in memory")
+TEST_CASE("uses of a weight that are adjacent in memory")
 {
-    // Blocks of one tensor: xᵀ ∂y needs no gathering, forwards or backwards.
+    // Blocks of one tensor: xᵀ ∂y gathers nothing, forward or backward.
     const auto x = random({5, 2, 3}, 1);
     const auto W = random({3, 4}, 2);
     const auto run = [&](bool backwards) {

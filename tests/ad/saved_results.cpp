@@ -10,13 +10,13 @@
 
 using namespace heed;
 
-TEST_CASE("small results and the program's own are kept, a row each, up to the limit")
+TEST_CASE("small results and the program's result are saved per row, up to the limit")
 {
     arena memory;
     ad::saved_list<double> list;
     ad::saved_results<double> first(list);
     ad::slot<double> result;
-    const auto small = first.next<1>(80, {10});   // an eighth of what it reads
+    const auto small = first.next<1>(80, {10});   // an eighth of its argument
     const auto large = first.next<1>(79, {10});   // more than an eighth
     const auto own = first.next<2>(4, {6, 2});    // too large, but the program's result
     const auto more = first.next<1>(800, {100});  // small, and beyond the limit
@@ -40,13 +40,13 @@ TEST_CASE("small results and the program's own are kept, a row each, up to the l
         CHECK(place.known == known);
         CHECK(second.next<1>(79, std::array<std::size_t, 1>{10}).at[0] == nullptr);
     }
-    ad::saved_results<double> larger(kept, 0, true);  // than on the run on no row
+    ad::saved_results<double> larger(kept, 0, true);  // than in the run without rows
     const auto none = larger.next<1>(80, std::array<std::size_t, 1>{11});
     CHECK(none.at[0] == nullptr);
     CHECK_FALSE(none.known);
 }
 
-TEST_CASE("the list has places for 24 results")
+TEST_CASE("the list holds 24 results")
 {
     ad::saved_list<double> list;
     for (std::size_t i = 0; i < 12; ++i) CHECK(list.add<2>(i, 100, {1, 1}) == 2 * i + 1);

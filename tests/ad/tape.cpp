@@ -15,7 +15,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("a value shared over and over is gone back through once a use: 2^60 paths, 62 entries")
+TEST_CASE("backward visits a repeatedly shared value once per use: 2^60 paths, 62 entries")
 {
     const array<double, 1> one{1.0};
     ad::tape<double> on;
@@ -42,7 +42,7 @@ TEST_CASE("a value shared over and over is gone back through once a use: 2^60 pa
 
 TEST_CASE("a chain of a million operations")
 {
-    // Whoever goes back by recursion runs out of stack here.
+    // A recursive backward pass would overflow the stack here.
     const array<float, 1> one{1.0f};
     ad::tape<float> on;
     const auto x = on.parameter(one);
@@ -53,7 +53,7 @@ TEST_CASE("a chain of a million operations")
     CHECK(on.gradient(x).data[0] == 1.0f);
 }
 
-TEST_CASE("entries grow by the same number with every step of attention")
+TEST_CASE("every step of attention adds the same number of entries")
 {
     const attention attend{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)}, normalize::temporal{},
                            combine::weighted_sum{}};
@@ -73,7 +73,7 @@ TEST_CASE("entries grow by the same number with every step of attention")
     CHECK(hundred - twenty == 8 * (twenty - ten));
 }
 
-TEST_CASE("what no gradient is wanted of is not recorded")
+TEST_CASE("an operation without a required gradient is not recorded")
 {
     ad::tape<double> on;
     const auto c = on.constant(random({2, 3}, 1));
@@ -86,20 +86,20 @@ TEST_CASE("what no gradient is wanted of is not recorded")
     CHECK(z.wanted());
 }
 
-TEST_CASE("a parameter that the loss does not depend on has the gradient 0")
+TEST_CASE("a parameter that the loss does not depend on has a gradient of 0")
 {
     const auto w = random({2, 2}, 1);
     const auto unused = random({3}, 2);
     ad::tape<double> on;
     const auto x = on.parameter(w);
     const auto z = on.parameter(unused);
-    (void)ops::tanh(z);  // recorded, but no part of the loss
+    (void)ops::tanh(z);  // recorded, but not part of the loss
     on.backward(ops::dot(x, support::uneven(x.shape())));
     for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(z).data[i] == 0);
     CHECK(support::same_bits(on.gradient(x), support::uneven(x.shape())));
 }
 
-TEST_CASE("a cleared tape gives the same again and asks for no more memory")
+TEST_CASE("a cleared tape gives the same results and allocates no more memory")
 {
     attention attend{score::additive_per_dimension{random({3, 4}, 1), random({5, 4}, 2), random({4, 5}, 3)},
                      normalize::temporal{}, combine::elementwise_sum{}};
@@ -125,7 +125,7 @@ TEST_CASE("a cleared tape gives the same again and asks for no more memory")
     }
 }
 
-TEST_CASE("a gradient is final as soon as the backward pass has passed the first use, whenever the parameter was made")
+TEST_CASE("a gradient is final once the backward pass has passed the parameter's first use, at any time of creation")
 {
     const auto first = random({3, 4}, 1), second = random({4, 2}, 2), table = random({6, 3}, 5);
     const auto bias = random({2}, 4), unused = random({5}, 3);
@@ -154,7 +154,7 @@ TEST_CASE("a gradient is final as soon as the backward pass has passed the first
                    first, second, bias, random({1, 3, 3}, 6));
 }
 
-TEST_CASE("an operation that is recorded by hand: its parameters are final at the end, and never too early")
+TEST_CASE("an operation recorded with record(): its parameters are final at the end, not earlier")
 {
     const auto values = random({3}, 1);
     ad::tape<double> on;
@@ -171,7 +171,7 @@ TEST_CASE("an operation that is recorded by hand: its parameters are final at th
     CHECK(final);
     for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(x).data[i] == 2 * support::uneven(x.shape())(i));
 
-    // One that asks too late is told so, in place of losing a gradient.
+    // An operation that requests an adjoint too late gets an error, so that no gradient is lost.
     on.clear();
     const auto w = on.parameter(values);
     const auto early = on.make(shape_of_rank<1>{3}, true);
@@ -182,7 +182,7 @@ TEST_CASE("an operation that is recorded by hand: its parameters are final at th
     CHECK_THROWS_WITH_AS(on.backward(loss), doctest::Contains("must call wanted()"), error);
 }
 
-TEST_CASE("a variable that was kept across clear is refused, and so is all that holds one")
+TEST_CASE("a variable from before clear is rejected, and so are objects that contain it")
 {
     const attention attend{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)}, normalize::temporal{},
                            combine::weighted_sum{}};
@@ -225,7 +225,7 @@ TEST_CASE("a variable that was kept across clear is refused, and so is all that 
     CHECK(refused([&] { (void)on.gradient(lifted.score.U); }) == says);
     CHECK(on.entries() == 0);
 
-    // With a model that was lifted again: what was kept of the recording before.
+    // With a newly lifted model: objects from the previous recording.
     const auto anew = ad::lift(on, attend);
     const auto fresh = anew.on(on.parameter(annotations), lengths{6, 4});
     CHECK(refused([&] { (void)anew.step(memory, query, anew.start(fresh)); }) == says);
@@ -236,7 +236,7 @@ TEST_CASE("a variable that was kept across clear is refused, and so is all that 
     check_all(says);
 }
 
-TEST_CASE("a variable whose tape is gone, and one that never had a tape")
+TEST_CASE("a variable of a destroyed tape, and a variable without a tape")
 {
     const auto x = random({2, 3}, 1);
     const auto message = [](const ad::var<double, 2>& of) {
@@ -253,7 +253,7 @@ TEST_CASE("a variable whose tape is gone, and one that never had a tape")
     const std::string gone = "This variable belongs to a tape that was destroyed: ";
     CHECK(support::contains(message(kept), gone));
     CHECK(support::contains(message(cleared), gone));
-    // The next tape takes the place of the last one, and counts on.
+    // The next tape reuses the place of the last one, and continues its count.
     ad::tape<double> next;
     ad::tape<float> another;
     const auto y = next.parameter(x);

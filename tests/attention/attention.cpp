@@ -42,7 +42,7 @@ void check_weights(const double* weights, std::size_t width, const lengths& real
 
 }  // namespace
 
-TEST_CASE("memory: keys once a batch, padding cleared")
+TEST_CASE("memory: keys are computed once per batch, and padding is cleared")
 {
     const auto attend = additive();
     const auto memory = attend.on(annotations(), lengths{6, 2});
@@ -55,7 +55,7 @@ TEST_CASE("memory: keys once a batch, padding cleared")
     CHECK(support::same_bits(memory.keys, ops::linear(memory.values, attend.score.U)));
     for (const std::size_t row : {0u, 1u}) CHECK(attend.on(annotations()).real[row] == 6);
 
-    // A score that prepares nothing has the values themselves for keys.
+    // The keys of a score without key preparation are the values themselves.
     const attention plain{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto own = plain.on(annotations(), lengths{6, 2});
     CHECK(support::same_bits(own.keys, own.values));
@@ -81,7 +81,7 @@ TEST_CASE("weights of a sentence are positive and sum to 1")
     check(attention{fine, normalize::temporal{}, combine::elementwise_sum{}});
 }
 
-TEST_CASE("parameters by name, in order, and counted")
+TEST_CASE("parameters have names and an order, and are counted")
 {
     attention attend{
         score::with_word{score::additive_per_dimension{random({3, 4}, 1), random({5, 4}, 2), random({4, 5}, 3)},
@@ -90,7 +90,7 @@ TEST_CASE("parameters by name, in order, and counted")
     std::vector<std::string> names;
     for_each_parameter(attend, [&](const std::string& name, auto& x) {
         names.push_back(name + " " + shape_text(shape_of(x)));
-        x.data()[0] = 7;  // it is the model's own memory
+        x.data()[0] = 7;  // a view of the model's memory
     });
     CHECK(names ==
           std::vector<std::string>{"score.base.W [3,4]", "score.base.U [5,4]", "score.base.V [4,5]", "score.Y [2,4]"});
@@ -102,7 +102,7 @@ TEST_CASE("parameters by name, in order, and counted")
     static_assert(std::is_same_v<element_of<decltype(single.score.base.W)>, float>);
 }
 
-TEST_CASE("parameters as a list: the model's own numbers, and variables on a tape")
+TEST_CASE("a list of parameters: views of the model's tensors, or variables on a tape")
 {
     attention attend = additive();
     const auto all = numbers_of<double>(attend);

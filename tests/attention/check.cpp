@@ -20,7 +20,7 @@ const auto annotations = random({2, 6, 5}, 4);
 
 }  // namespace
 
-TEST_CASE("what does not fit is refused by name")
+TEST_CASE("arguments that do not fit are rejected by name")
 {
     const auto memory = attend.on(annotations, lengths{6, 2});
     const auto start = attend.start(memory);
@@ -35,7 +35,7 @@ TEST_CASE("what does not fit is refused by name")
     says([&] { attend.step(memory, random({3, 3}, 1), start); }, "[3,4] but must be [2,4]");
     says([&] { attend.step(memory, random({3, 3}, 1), start); }, "additive attention");
     says([&] { attend.compose(memory, random({3, 3}, 1), start); }, "[3,4] but must be [2,4]");
-    says([&] { attend(memory, random({2, 0, 3}, 1)); }, "");  // no query at all
+    says([&] { attend(memory, random({2, 0, 3}, 1)); }, "");  // without queries
     const attention temporal{attend.score, normalize::temporal{}, combine::weighted_sum{}};
     const auto other = temporal.start(temporal.on(random({2, 7, 5}, 1)));
     says([&] { temporal.step(temporal.on(annotations), random({2, 3}, 1), other); }, "[2,7] but must be [2,6]");
@@ -47,7 +47,7 @@ TEST_CASE("what does not fit is refused by name")
         "the projected query is [2,4] but must be [2,5]");
 }
 
-TEST_CASE("what fits is passed on, not copied")
+TEST_CASE("arguments that fit are passed on, not copied")
 {
     const auto memory = attend.on(annotations, lengths{6, 2});
     const auto query = random({2, 3}, 1);

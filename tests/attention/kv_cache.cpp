@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A cache of keys and values: attention::extend by both, rows of unequal length, rows that are selected, and positions
-// that are dropped, against each row alone with all of its positions.
+// A key-value cache: attention::extend with both, rows of unequal length, selected rows and dropped positions, compared
+// with each row alone with all its positions.
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
@@ -33,7 +33,7 @@ auto heads(const auto& score)
                       random({6, 3}, 7)};
 }
 
-/// A row of the batch as it must be: all that it ever had, how many of it were dropped, and its state.
+/// The expected row of the batch: all its positions, the number of dropped positions, and its state.
 template <class State>
 struct row_alone {
     array<double, 3> keys, values;  // [1,n,.]
@@ -58,7 +58,7 @@ array<double, 3> between(const array<double, 3>& x, std::size_t first, std::size
 
 enum class drops { none, some };
 
-/// Random chunks, selected rows and, if `dropping`, dropped positions; after each, a query that continues the state.
+/// Checks random chunks, selected rows and, if `dropping`, dropped positions; after each, a query continues the state.
 template <drops dropping = drops::some>
 void check(const auto& attend)
 {
@@ -114,7 +114,7 @@ void check(const auto& attend)
             REQUIRE(memory.positions() >= longest);
             REQUIRE(memory.next_position() >= next);
             if (next == 0) continue;
-            // Each query stands at the last word of its row.
+            // Each query is at the last position of its row.
             const auto queries = random({rows.size(), N}, ++seed);
             const auto is = attend.step(memory, queries, from_query(state, memory.next_position() - 1));
             const auto read = attend.read_all(memory, ops::reshaped(queries, shape_of_rank<3>{rows.size(), 1, N}),
@@ -141,7 +141,7 @@ void check(const auto& attend)
 
 }  // namespace
 
-TEST_CASE("any chunks of keys and values, rows that are selected, and what is left of them, equal all at once")
+TEST_CASE("chunks of keys and values, selected rows and dropped positions equal all at once")
 {
     check(by(normalize::softmax{}));
     check(by(normalize::sparsemax{}));
@@ -162,12 +162,12 @@ TEST_CASE("any chunks of keys and values, rows that are selected, and what is le
                     normalize::recent_temporal{3}, combine::elementwise_sum{}});
     check(heads(score::scaled_dot{}));
     check(heads(score::rotary{score::scaled_dot{}}));
-    // These need all positions.
+    // These policies need all positions.
     check<drops::none>(with(score::forgetting{score::rotary{score::dot{}}, random({N, 1}, 12), random({1}, 13)}));
     check<drops::none>(with(score::with_location{additive(), random({2, 3}, 14), random({2, 4}, 15)}));
 }
 
-TEST_CASE("a window that slides over a KV cache equals a mask over all positions")
+TEST_CASE("a sliding window over a KV cache equals a mask over all positions")
 {
     struct sizes {
         std::size_t T, window, t;
@@ -205,10 +205,10 @@ TEST_CASE("a window that slides over a KV cache equals a mask over all positions
     compare(with(score::rotary{score::scaled_dot{}}));
     compare(with(score::rotary{additive()}));
     compare(heads(score::rotary{score::scaled_dot{}}));
-    compare(by(normalize::temporal{}), true);  // whose history counts what a mask hides
+    compare(by(normalize::temporal{}), true);  // its history includes masked positions
 }
 
-TEST_CASE("what is left is as a memory that was made of it, and copies keep what they show")
+TEST_CASE("a cache without its oldest positions equals a new memory of the rest, and earlier copies do not change")
 {
     const auto k = random({2, 7, N}, 1), v = random({2, 7, D}, 2);
     const auto query = random({2, N}, 3);
@@ -235,7 +235,7 @@ TEST_CASE("what is left is as a memory that was made of it, and copies keep what
     left = attend.extend(left, random({2, 30, N}, 5), random({2, 30, D}, 6));
     CHECK(support::same_bits(gathered(memory).keys, before.keys));
     CHECK(support::same_bits(gathered(memory).values, before.values));
-    // A copy that does not grow knows the numbers of its positions, too.
+    // A gathered copy keeps the indices of its positions.
     const auto turned = with(score::rotary{score::scaled_dot{}});
     const auto cache = with_cache(turned.on(k, v)).without_oldest(2);
     const auto plain = gathered(cache);
@@ -244,7 +244,7 @@ TEST_CASE("what is left is as a memory that was made of it, and copies keep what
     CHECK(support::same_bits(longer.keys, same.keys));
     CHECK(support::same_bits(longer.values, same.values));
     CHECK(with_cache(longer).next_position() == 14);
-    // States of positions, too, also on a tape.
+    // So do states with a number per position, also on a tape.
     const auto remembers = by(normalize::temporal{});
     const auto all = with_cache(remembers.on(k, v));
     const auto some = all.without_oldest({2, 0});
@@ -262,7 +262,7 @@ TEST_CASE("what is left is as a memory that was made of it, and copies keep what
     CHECK(support::distance(remembers.step(gathered(some), asks, one.state).context.value(), next) < 1e-13);
 }
 
-TEST_CASE("a memory of keys and values is extended by both, one of annotations by either")
+TEST_CASE("extend takes both keys and values, or annotations")
 {
     const auto x = random({2, 3, N}, 1), v = random({2, 3, D}, 2), u = random({2, 3, N}, 3);
     const char* const says = "this memory was made of keys and of values, `on(x, v)`, and so is what comes behind it: "
@@ -289,14 +289,14 @@ TEST_CASE("a memory of keys and values is extended by both, one of annotations b
         multi_head{std::vector(2, attend), random({N, 4}, 4), random({N, 4}, 5), random({N, 4}, 6), random({4, 3}, 7)};
     refused(square, square.on(x, u));
     refused(square, with_cache(square.on(x, u)));
-    // Annotations, and then keys and values.
+    // First annotations, then keys and values.
     const auto both = attend.extend(with_cache(attend.on(x)), u, x);
     const auto must = attend.on(ops::append(x, u), ops::append(x, x));
     CHECK(support::same_bits(gathered(both).keys, must.keys));
     CHECK(support::same_bits(gathered(both).values, must.values));
 }
 
-TEST_CASE("without a cache keys and values are copied, also on a tape")
+TEST_CASE("without a cache, extend copies keys and values, also on a tape")
 {
     const auto k = random({2, 2, N}, 1), v = random({2, 2, D}, 2);
     const auto check = [&](const auto& attend) {
@@ -317,7 +317,7 @@ TEST_CASE("without a cache keys and values are copied, also on a tape")
     check(heads(score::rotary{score::scaled_dot{}}));
 }
 
-TEST_CASE("a policy that needs all positions says so")
+TEST_CASE("a policy that needs all positions rejects a cache that dropped some")
 {
     const auto refused = [](const auto& attend, const char* which) {
         const auto memory = with_cache(attend.on(random({2, 4, N}, 1), random({2, 4, N}, 2))).without_oldest({1, 0});
@@ -326,7 +326,7 @@ TEST_CASE("a policy that needs all positions says so")
             std::string("row 0 of this memory is without its oldest 1 position, and the ") + which + " needs all";
         const auto query = random({2, N}, 3);
         CHECK_THROWS_WITH_AS((void)attend.step(memory, query, state), doctest::Contains(says.c_str()), error);
-        const auto whole = memory.rows(std::vector<std::size_t>{1, 1});  // which has dropped none
+        const auto whole = memory.rows(std::vector<std::size_t>{1, 1});  // without dropped positions
         CHECK_NOTHROW((void)attend.step(whole, query, from_query(attend.start(whole), 3)));
         CHECK_THROWS_WITH_AS((void)attend.read(memory, query, state), doctest::Contains(says.c_str()), error);
         CHECK_THROWS_WITH_AS((void)attend.step(gathered(memory), query, state), doctest::Contains(says.c_str()), error);
@@ -355,7 +355,7 @@ TEST_CASE("a policy that needs all positions says so")
             "combiner");
 }
 
-TEST_CASE("what does not fit is said in one sentence")
+TEST_CASE("arguments that do not fit are rejected in one sentence")
 {
     const auto attend = by(normalize::softmax{});
     const auto memory = with_cache(attend.on(random({2, 3, N}, 1), random({2, 3, D}, 2), lengths{3, 1}));
@@ -412,7 +412,7 @@ TEST_CASE("what does not fit is said in one sentence")
          });
     says("without_oldest: 3 positions of row 0, which has 2; drop at most as many as there are",
          [&] { (void)of_heads.without_oldest(3); });
-    // The state of a memory that has dropped more, or that has less behind.
+    // The state of a memory with more dropped positions, or with fewer positions.
     const auto remembers = by(normalize::temporal{});
     const auto all = with_cache(remembers.on(k, v));
     const auto less = all.without_oldest(1), longer = remembers.extend(all, k, v);

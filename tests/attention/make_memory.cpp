@@ -18,7 +18,7 @@
 #include <support/tensors.hpp>
 
 //
-// What `on` copies. A program of its own, since it replaces operator new.
+// The copies that `on` makes. A separate program, because it replaces operator new.
 using namespace heed;
 using support::random;
 using support::same_bits;
@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t B = 3, T = 40, D = 64;
 constexpr std::size_t bytes = B * T * D * sizeof(float);
 
-/// How many blocks of the size of the annotations f() allocates.
+/// The number of blocks at least as large as the annotations that f() allocates.
 template <class F>
 std::size_t large_blocks(F&& f)
 {
@@ -56,7 +56,7 @@ boolean_mask<2> mask_of(bool last)
 
 }  // namespace
 
-TEST_CASE("a view is referred to where nothing has to be cleared, and copied once where something has to be")
+TEST_CASE("a view is not copied unless padding has to be cleared, and then once")
 {
     const auto x = random<float>({B, T, D}, 4);
     const auto network = by_network();
@@ -70,7 +70,7 @@ TEST_CASE("a view is referred to where nothing has to be cleared, and copied onc
     CHECK(large_blocks([&] { CHECK(network.on(view, view, full).values.data() == x.data()); }) == 0);
     CHECK(large_blocks([&] { CHECK(by_dot.on(view, some).values.data() != x.data()); }) == 1);
     CHECK(large_blocks([&] { CHECK(network.on(view, mask_of(false)).values.data() != x.data()); }) == 1);
-    // A copy of a memory of views copies no number either.
+    // Copying a memory of views does not copy numbers.
     const auto memory = by_dot.on(view, some);
     CHECK(large_blocks([&] {
               const auto copy = memory;
@@ -78,7 +78,7 @@ TEST_CASE("a view is referred to where nothing has to be cleared, and copied onc
           }) == 0);
 }
 
-TEST_CASE("an array that is given away is cleared where it is; one that is not is copied once for the values")
+TEST_CASE("a moved array is cleared in place; an lvalue is copied once for the values")
 {
     const auto network = by_network();
     auto x = random<float>({B, T, D}, 4);
@@ -99,7 +99,7 @@ TEST_CASE("an array that is given away is cleared where it is; one that is not i
     CHECK(same_bits(before, random<float>({B, T, D}, 4)));
 }
 
-TEST_CASE("heads read annotations where they are")
+TEST_CASE("heads read annotations without a copy")
 {
     const auto x = random<float>({B, T, D}, 4);
     const auto W = random<float>({D, 8}, 5);
@@ -110,7 +110,7 @@ TEST_CASE("heads read annotations where they are")
     CHECK(large_blocks([&] { (void)heads.on(x, lengths{T, 3, T}); }) == 1);
 }
 
-TEST_CASE("viewed, given away and copied memories answer with the same bits, whatever is in the padding")
+TEST_CASE("memories of views, moved and copied arrays give the same bits, with any padding")
 {
     auto x = random<float>({B, T, D}, 4);
     for (std::size_t d = 0; d < D; ++d) x(1, 9, d) = std::numeric_limits<float>::quiet_NaN();
@@ -132,7 +132,7 @@ TEST_CASE("viewed, given away and copied memories answer with the same bits, wha
     look(by_dot.on(std::move(y), real));
 }
 
-TEST_CASE("a memory of views is extended: what comes behind is copied, what was viewed stays as it is")
+TEST_CASE("extending a memory of views appends copies and leaves the views unchanged")
 {
     const auto x = random<float>({B, T, D}, 4), more = random<float>({B, 2, D}, 5);
     const auto network = by_network();
@@ -142,7 +142,7 @@ TEST_CASE("a memory of views is extended: what comes behind is copied, what was 
     must = network.extend(must, more);
     CHECK(same_bits(memory.values, must.values));
     CHECK(same_bits(memory.keys, must.keys));
-    // And a memory that owns takes views.
+    // A memory that owns its values takes views.
     auto other = network.on(x);
     other = network.extend(other, view_of(more));
     CHECK(same_bits(other.values, must.values));
@@ -151,7 +151,7 @@ TEST_CASE("a memory of views is extended: what comes behind is copied, what was 
 namespace states_of_grown_memories {
 
 //
-// States of memories that grow: a position that is new begins as `start` begins it, with the query that sees it first.
+// States of growing memories: a new position starts as `start` initializes it, with the first query that sees it.
 using support::random;
 
 namespace {
@@ -160,18 +160,18 @@ constexpr std::size_t N = 6, E = 3;
 
 using counts = std::vector<std::size_t>;
 
-/// So many positions of each row, behind others.
+/// `count` positions of each row, after the first `behind`.
 auto part_of(const array<double, 3>& x, const counts& behind, const counts& count)
 {
     auto some = filled<double, 3>({x.shape()[0], *std::max_element(count.begin(), count.end()), x.shape()[2]},
-                                  7.0);  // whatever lies in the padding
+                                  7.0);  // any padding
     for (std::size_t b = 0; b < x.shape()[0]; ++b)
         for (std::size_t t = 0; t < count[b]; ++t)
             for (std::size_t i = 0; i < x.shape()[2]; ++i) some(b, t, i) = x(b, behind[b] + t, i);
     return some;
 }
 
-/// x with the positions of `begun` behind the first `known` of each row.
+/// x with the positions of `begun` after the first `known` of each row.
 template <class X>
 X begun_again(const X& x, const X& begun, const counts& known)
 {
@@ -183,19 +183,19 @@ X begun_again(const X& x, const X& begun, const counts& known)
     return y;
 }
 
-/// What a memory looked like when each query was asked: how many positions each of two rows had.
+/// The number of positions of the two rows at each query.
 const std::vector<std::vector<counts>> schedules{
     {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}},  // one by one
     {{2, 2}, {4, 4}, {4, 4}, {9, 9}, {9, 9}},  // by two, by five
-    {{0, 0}, {3, 3}, {3, 3}, {5, 5}, {9, 9}},  // from nothing
+    {{0, 0}, {3, 3}, {3, 3}, {5, 5}, {9, 9}},  // from an empty memory
     {{3, 1}, {3, 2}, {4, 4}, {4, 4}, {5, 9}},  // of different lengths: a row grows, and the longest stays
     {{1, 4}, {1, 5}, {6, 5}, {7, 7}, {7, 9}},
 };
 
 enum class hidden { as_masked, begun_again };
 
-/// Queries of a memory that grows between them, against one that has all positions from the beginning, of which
-/// queries see as many. `how`: whether a position that nothing has seen is as if it had been hidden, or begins anew.
+/// Checks queries of a memory that grows between them, against a memory with all positions, of which queries see the
+/// same number. `how`: whether a position that no query has seen counts as masked, or starts anew.
 template <bool with_word = false>
 void check(const auto& attend, hidden how)
 {
@@ -260,7 +260,7 @@ void check(const auto& attend, hidden how)
             composed = by_lines.state;
             state = is.state;
             must = expected.state;
-            // A beam goes on with the rows in another order, and back.
+            // A beam continues with the rows in another order, then in the original order.
             const auto swapped = [](const auto& x) { return ops::rows_of(x, counts{1, 0}); };
             if (s == 2) memory = memory.rows(counts{1, 0}), state = state.map(swapped);
             if (s == 2) memory = memory.rows(counts{1, 0}), state = state.map(swapped);
@@ -305,7 +305,7 @@ auto neighbors(const auto& base)
 
 }  // namespace
 
-TEST_CASE("normalizers that remember each position")
+TEST_CASE("normalizers with a history per position")
 {
     using namespace normalize;
     const array<double, 1> w{0.6};
@@ -324,7 +324,7 @@ TEST_CASE("normalizers that remember each position")
     check(attention{wide, decayed_temporal{0.7, 0.3}, combine::elementwise_sum{}}, hidden::begun_again);
 }
 
-TEST_CASE("scores that remember each position")
+TEST_CASE("scores with a state per position")
 {
     check(with(located()), hidden::as_masked);
     check(with(score::modified{neighbors(fertile()), [](auto e, score_index p) { return e + 0.1 * p.key; }}),
@@ -333,7 +333,7 @@ TEST_CASE("scores that remember each position")
     check(attention{gated(), normalize::temporal{}, combine::weighted_sum{}}, hidden::begun_again);
 }
 
-TEST_CASE("coverage: a position's embedding begins with the query that sees it first, which reads no word for it")
+TEST_CASE("coverage: a position's embedding starts at the first query that sees it, which reads no word for it")
 {
     const auto score = covered();
     const auto attend = with(score);
@@ -365,7 +365,7 @@ TEST_CASE("coverage: a position's embedding begins with the query that sees it f
     }
 }
 
-TEST_CASE("positions: the length is how many there are so far")
+TEST_CASE("positions: the length is the current number of positions")
 {
     const auto attend =
         with(score::with_positions{score::with_word{additive(), random({E, A}, 32)}, random({3, A}, 33)});
@@ -388,7 +388,7 @@ TEST_CASE("positions: the length is how many there are so far")
     }
 }
 
-TEST_CASE("many queries, and heads that remember, of a memory that grows between them")
+TEST_CASE("many queries and heads with history over a memory that grows between calls")
 {
     const auto words = random({2, 9, N}, 1), queries = random({2, 40, N}, 2);
     const auto same = [&](const auto& attend) {
@@ -433,8 +433,8 @@ struct both {
 template <class Attend, class Words>
 both(Attend, Words) -> both<Attend, Words>;
 
-/// The contexts of queries of a memory that grows between them, one after the other; on the tape, and plain in a memory
-/// that shares what it has in common.
+/// The contexts of successive queries of a memory that grows between them, on the tape, and without a tape in a memory
+/// with shared blocks.
 template <bool with_word>
 void check_gradient(const auto& mechanism)
 {
@@ -478,7 +478,7 @@ void check_gradient(const auto& mechanism)
 
 }  // namespace
 
-TEST_CASE("on a tape states grow, too, with gradients")
+TEST_CASE("states also grow on a tape, with gradients")
 {
     check_gradient<false>(by(normalize::recent_temporal{2, normalize::learned_temporal{array<double, 1>{0.6}}}));
     check_gradient<false>(with(neighbors(fertile())));
@@ -487,7 +487,7 @@ TEST_CASE("on a tape states grow, too, with gradients")
     check_gradient<true>(with(score::with_positions{covered(), random({3, A}, 33)}));
 }
 
-TEST_CASE("join_positions: the first of each row from one tensor, the others from another")
+TEST_CASE("join_positions: the first positions of each row from one tensor, the others from another")
 {
     const lengths known{2, 0, 3};
     const auto x = random({3, 3, 2}, 1), z = random({3, 5, 2}, 2);

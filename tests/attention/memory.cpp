@@ -26,7 +26,7 @@ using scores = score::additive<matrix, array<double, 1>>;
 
 scores additive() { return {random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)}; }
 
-/// A memory of three sentences that is laid out anew for each row, and one that rows share: the same in every bit.
+/// Checks that a memory copied for each row and a memory that rows share give the same bits.
 template <class Attention, class Ask>
 void compare(const Attention& attend, const Ask& ask)
 {
@@ -77,7 +77,7 @@ struct plain_query {
 
 }  // namespace
 
-TEST_CASE("rows that share a sentence's memory see what they see in copies of it")
+TEST_CASE("rows that share a sentence's memory give the same results as copies of it")
 {
     const std::size_t before = threads();
     for (const std::size_t count : {1u, 3u}) {
@@ -87,7 +87,7 @@ TEST_CASE("rows that share a sentence's memory see what they see in copies of it
         compare(attention{score::forgetting{additive(), random({5, 1}, 6), random({1}, 7)}, normalize::sigmoid{},
                           combine::weighted_sum{}},
                 plain_query{});
-        // Many queries of a memory that is not shared are products, which round otherwise.
+        // Many queries of a memory that is not shared are matrix products, which round differently.
         const auto one = [](std::size_t rows, std::uint64_t seed) { return random({rows, 3}, seed); };
         compare(attention{score::contextual_positions{score::general{random({3, 5}, 8)}, random({5, 3}, 9)},
                           normalize::softmax{}, combine::weighted_sum{}},
@@ -104,7 +104,7 @@ TEST_CASE("rows that share a sentence's memory see what they see in copies of it
     set_threads(before);
 }
 
-TEST_CASE("a row that asks about no sentence is refused")
+TEST_CASE("a row with a nonexistent sentence is rejected")
 {
     const attention attend{additive(), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 6, 5}, 4));
@@ -127,7 +127,7 @@ TEST_CASE("a row that asks about no sentence is refused")
 namespace memories_that_grow {
 
 //
-// Memories that grow. A program of its own, since it replaces operator new.
+// Growing memories. A separate program, because it replaces operator new.
 using support::allocations;
 using support::random;
 using support::same_bits;
@@ -169,7 +169,7 @@ constexpr auto no_change = [](auto e, score_index p) { return e + 0.1 * (p.key -
 
 enum class masks { none, some };
 
-/// A memory made in chunks against the memory of all words at once; bit for bit if `bits`.
+/// Compares a memory made in chunks with a memory of all words at once; bit for bit if `bits`.
 template <masks asked = masks::none>
 void check_chunks(const auto& attend, bool bits)
 {
@@ -207,7 +207,7 @@ void check_chunks(const auto& attend, bool bits)
                     CHECK(near(attend(memory, queries, window), attend(whole, queries, window)));
                     CHECK(support::distance(attend(memory, last, causal{}), attend(whole, last, causal{})) < 1e-13);
                     CHECK(support::distance(attend(memory, last, window), attend(whole, last, window)) < 1e-13);
-                    const auto two = sliding_window{4} | [](score_index p) { return p.key < 2; };  // not in one piece
+                    const auto two = sliding_window{4} | [](score_index p) { return p.key < 2; };  // two ranges
                     CHECK(support::distance(attend(memory, last, two), attend(whole, last, two)) < 1e-13);
                 }
             }
@@ -218,7 +218,7 @@ void check_chunks(const auto& attend, bool bits)
 
 }  // namespace
 
-TEST_CASE("any chunking equals all at once")
+TEST_CASE("any chunks equal all at once")
 {
     check_chunks<masks::some>(with(score::dot{}), true);
     check_chunks(with(score::rotary{score::scaled_dot{}}), true);
@@ -236,7 +236,7 @@ TEST_CASE("any chunking equals all at once")
     check_chunks<masks::some>(heads(), false);
 }
 
-TEST_CASE("an older copy never sees what another has appended")
+TEST_CASE("an older copy never sees positions that another copy appended")
 {
     const auto words = random({2, 40, N}, 1), others = random({2, 40, N}, 2);
     const auto query = random({2, N}, 3);
@@ -264,7 +264,7 @@ TEST_CASE("an older copy never sees what another has appended")
     check(heads());
 }
 
-TEST_CASE("a beam selects hypotheses, which go on with words of their own")
+TEST_CASE("a beam selects hypotheses, which continue with different words")
 {
     const auto check = [&](const auto& attend) {
         array<double, 3> words = random({3, 2, N}, 1);
@@ -281,13 +281,13 @@ TEST_CASE("a beam selects hypotheses, which go on with words of their own")
     check(with(score::dot{}));
     check(with(additive()));
     check(heads());
-    // Selecting copies no numbers.
+    // Selecting does not copy numbers.
     const auto memory = with_cache(with(score::dot{}).on(random({3, 2, N}, 1)));
     const std::vector<std::size_t> chosen{2, 2, 0};
     const auto some = memory.rows(chosen);
     CHECK(some.keys.row(0) == memory.keys.row(2));
     CHECK(some.values.row(2) == memory.values.row(0));
-    // Other memories have the same call.
+    // Memories without a cache have the same function.
     const auto plain = with(score::dot{}).on(random({3, 2, N}, 1), lengths{2, 1, 0}).rows(chosen);
     CHECK(plain.real[0] == 0);
     CHECK(plain.real[2] == 2);
@@ -301,7 +301,7 @@ TEST_CASE("a beam selects hypotheses, which go on with words of their own")
     CHECK(masked.mask[5] == 0);
 }
 
-TEST_CASE("sentences of different lengths grow side by side, and give what each gives alone")
+TEST_CASE("sentences of different lengths grow together, and give the same results as each alone")
 {
     const auto check = [&](const auto& attend) {
         const auto words = random({3, 60, N}, 1);
@@ -309,7 +309,7 @@ TEST_CASE("sentences of different lengths grow side by side, and give what each 
         auto memory = with_cache(attend.on(part(words, 0, 4), lengths(has)));
         for (std::size_t step = 0; step < 12; ++step) {
             std::vector<std::size_t> some{step % 3, 2, step < 6 ? 0u : 3u};
-            array<double, 3> more = random({3, 3, N}, 9);  // whatever lies behind
+            array<double, 3> more = random({3, 3, N}, 9);  // any padding
             for (std::size_t b = 0; b < 3; ++b) {
                 for (std::size_t t = 0; t < some[b]; ++t) {
                     for (std::size_t i = 0; i < N; ++i) more(b, t, i) = words(b, has[b] + t, i);
@@ -335,12 +335,12 @@ TEST_CASE("sentences of different lengths grow side by side, and give what each 
                      random({N, 4}, 79), random({4, N}, 80)});
 }
 
-TEST_CASE("sentences of different lengths: each is asked with a number of its own")
+TEST_CASE("sentences of different lengths: each query has the position of its sentence")
 {
     const std::vector<std::size_t> first{5, 1, 3};
     const auto check = [&](const auto& attend) {
         const auto words = random({3, 30, N}, 1), queries = random({3, 30, N}, 2);
-        // What sentence b gives alone: query i stands at word i.
+        // The result of sentence b alone: query i is at word i.
         const auto alone = [&](std::size_t b, std::size_t i) {
             const auto memory = attend.on(part(words, 0, i + 1, {b}));
             return attend.step(memory, ops::step_of(part(queries, i, 1, {b}), 0), from_query(attend.start(memory), i))
@@ -355,7 +355,7 @@ TEST_CASE("sentences of different lengths: each is asked with a number of its ow
                 row = {row[0], row[0], row[2]}, has = {has[0], has[0], has[2]},
                 memory = memory.rows(std::vector<std::size_t>{0, 0, 2});
             std::vector<std::size_t> some{step % 3, step == 4 ? 0u : 2u, 1};
-            auto more = random({3, 2, N}, 9);  // whatever lies behind
+            auto more = random({3, 2, N}, 9);  // any padding
             for (std::size_t b = 0; b < 3; ++b) {
                 for (std::size_t t = 0; t < some[b]; ++t)
                     for (std::size_t i = 0; i < N; ++i) more(b, t, i) = words(row[b], has[b] + t, i);
@@ -396,14 +396,14 @@ TEST_CASE("sentences of different lengths: each is asked with a number of its ow
     check(attention{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)}, normalize::retention{0.9},
                     combine::weighted_sum{}});
     check(heads());
-    // Rows that share sentences have the numbers of these.
+    // Rows that share a sentence have its query position.
     const shared_memory shared(memory, {2, 0, 1, 0});
     const auto now = from_query(turned.start(shared), memory.positions() - 1);
     const auto asked = random({4, N}, 3);
     const auto copies = memory.rows(std::vector<std::size_t>{2, 0, 1, 0});
     CHECK(same_bits(turned.step(shared, asked, now).context,
                     turned.step(copies, asked, from_query(turned.start(copies), memory.positions() - 1)).context));
-    // What would have a number below 0, and what takes one number for all.
+    // A query position below 0, and a policy that takes one position for all sentences.
     const auto query = random({3, N}, 5);
     CHECK_THROWS_WITH_AS(turned.step(memory, query, turned.start(memory)),
                          doctest::Contains("memory.next_position() - 1"), shape_error);
@@ -414,10 +414,9 @@ TEST_CASE("sentences of different lengths: each is asked with a number of its ow
         doctest::Contains("differ in length"), error);
 }
 
-TEST_CASE("a state of numbers for each position grows with the memory")
+TEST_CASE("a state with a number per position grows with the memory")
 {
-    // One by one over a memory that grows by some words before each query, against the whole memory, of which the query
-    // sees as much.
+    // One by one over a memory that grows by some words before each query, compared with a mask over the whole memory.
     const auto check = [&](const auto& attend) {
         for (const std::size_t chunk : {1u, 3u}) {
             const auto words = random({2, 16, N}, 1), queries = random({2, 5, N}, 2);
@@ -445,7 +444,7 @@ TEST_CASE("a state of numbers for each position grows with the memory")
                 memory = attend.extend(memory, part(words, seen, chunk));
                 plain = attend.extend(plain, part(words, seen, chunk));
             }
-            // A beam goes on with shorter sentences: what is left out had no weight.
+            // A beam continues with shorter sentences: the dropped positions had no weight.
             auto mixed = with_cache(attend.on(part(words, 0, 4), lengths{2, 4}));
             auto wide = attend.step(mixed, ops::step_of(queries, 0), from_query(attend.start(mixed), 3));
             const std::vector<std::size_t> chosen{0, 0};
@@ -474,7 +473,7 @@ TEST_CASE("a state of numbers for each position grows with the memory")
         return ops::add(one.context, two.context);
     };
     CHECK_GRADIENT(f, random({2, 3, N}, 1), r);
-    // The state of another memory is no state of this one.
+    // The state of another memory does not fit this memory.
     const auto attend = by(normalize::monotonic{array<double, 1>{-9}});
     const auto longer = attend.on(random({2, 5, N}, 1)), shorter = attend.on(random({2, 3, N}, 1));
     const auto query = random({2, N}, 3);
@@ -497,7 +496,7 @@ TEST_CASE("rows may share the sentences of a KV cache")
                     attend.step(copies, query, attend.start(copies)).context));
 }
 
-TEST_CASE("a thousand words: the memory moves seven times, and a word costs as many allocations late as early")
+TEST_CASE("a thousand words: the memory moves seven times, and appending a word allocates the same late as early")
 {
     const auto check = [&](const auto& attend, const auto& address) {
         const auto word = random({2, 1, N}, 1);
@@ -522,7 +521,7 @@ TEST_CASE("a thousand words: the memory moves seven times, and a word costs as m
     check(heads(), [](const auto& memory) { return memory.of[0].values.row(1); });
 }
 
-TEST_CASE("a step into kept results allocates nothing, however long the memory")
+TEST_CASE("a step into existing results does not allocate, at any length of the memory")
 {
     const auto attend = with(score::dot{});
     auto memory = with_cache(attend.on(random({2, 30, N}, 1), lengths{30, 7}));
@@ -535,7 +534,7 @@ TEST_CASE("a step into kept results allocates nothing, however long the memory")
     CHECK(allocations - before == 0);
 }
 
-TEST_CASE("on a tape a memory is extended by a copy, with gradients")
+TEST_CASE("extending a memory on a tape copies it, with gradients")
 {
     const auto words = random({2, 2, N}, 1);
     const auto check = [&](const auto& attend) {
@@ -555,7 +554,7 @@ TEST_CASE("on a tape a memory is extended by a copy, with gradients")
     check(heads());
 }
 
-TEST_CASE("no sentence, no position; what cannot be appended")
+TEST_CASE("no sentence, no position; tensors that cannot be appended")
 {
     const auto attend = with(score::dot{});
     auto none = with_cache(attend.on(random({0, 3, N}, 1)));

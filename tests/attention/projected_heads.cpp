@@ -10,7 +10,7 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// Heads that are projected already: against a loop over sentences and heads, each of which is an attention of its own.
+// Projected heads, compared with a loop over sentences and heads, each of which is one attention.
 
 using namespace heed;
 using support::random;
@@ -52,8 +52,8 @@ array<double, 4> one_by_one(const auto& attend, const array<double, 4>& q, const
     return all;
 }
 
-/// Many queries, steps, reads, compositions, a cache, and what comes back on a tape. A score that numbers queries by
-/// the longest sentence of a cache is asked none.
+/// Checks many queries, steps, reads, compositions, a cache, and gradients. `cache` is false for scores that number
+/// queries by the longest sentence of a cache.
 void check(const auto& attend, std::size_t G, bool cache = true)
 {
     constexpr double most = 1e-13;
@@ -97,7 +97,7 @@ void check(const auto& attend, std::size_t G, bool cache = true)
         composed = specified.state;
     }
 
-    // What comes back: that of heads with keys of their own, added up over those that share.
+    // Gradients equal those of heads with separate keys, summed over the heads that share keys.
     const auto third = query_of(q, 2);
     const auto slopes = [&](const array<double, 4>& keys, const array<double, 4>& values) {
         ad::tape<double> on;
@@ -132,7 +132,7 @@ void check(const auto& attend, std::size_t G, bool cache = true)
 
 }  // namespace
 
-TEST_CASE("each head of each sentence is an attention of its own, and groups share keys and values")
+TEST_CASE("each head of each sentence is a separate attention, and groups share keys and values")
 {
     for (const std::size_t G : {1u, 2u, 4u})
         check(attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}, G);
@@ -152,12 +152,12 @@ TEST_CASE("gates of keys that heads share")
                     combine::weighted_sum{}},
           2, false);
 }
-TEST_CASE("rotary positions are those of each sentence")
+TEST_CASE("rotary positions count per sentence")
 {
     check(attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}}, 2, false);
 }
 
-TEST_CASE("functions of scores and masks read the true numbers of sentence and head")
+TEST_CASE("functions of scores and masks read the true indices of sentence and head")
 {
     const auto f = [](auto e, score_index p) {
         return e * (1 + 0.3 * p.head) - 0.02 * (p.batch + 1) * abs(p.query - p.key);
@@ -202,7 +202,7 @@ TEST_CASE("functions of scores and masks read the true numbers of sentence and h
     run(normalize::temporal{});
 }
 
-TEST_CASE("masks of tensors, [S,T] to [B,H,S,T], and those of one query, [B,T] and [B,H,T]")
+TEST_CASE("tensor masks from [S,T] to [B,H,S,T], and masks of one query, [B,T] and [B,H,T]")
 {
     const auto q = heads(H, S, d, 1), k = heads(2, T, d, 2), v = heads(2, T, D, 3);
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -241,7 +241,7 @@ TEST_CASE("masks of tensors, [S,T] to [B,H,S,T], and those of one query, [B,T] a
     CHECK(support::same_bits(attend(memory, q, lengths{20, 9}), attend(attend.on(k, v, lengths{20, 9}), q)));
 }
 
-TEST_CASE("heads that stand side by side are read where they are, and joined again")
+TEST_CASE("split_heads is read in place, and join_heads restores the layout")
 {
     const auto q = random({B, S, H * d}, 1), k = random({B, T, 2 * d}, 2), v = random({B, T, 2 * D}, 3),
                w = random({B, S, H * D}, 4);
@@ -254,7 +254,7 @@ TEST_CASE("heads that stand side by side are read where they are, and joined aga
         const auto is = join_heads(attend(memory, split_heads(q, H), causal{}));
         const auto must = attend(attend.on(apart(k, 2), apart(v, 2), real), apart(q, H), causal{});
         CHECK(support::distance(is, join_heads(must)) < 1e-13);
-        // Whatever asks, and however the queries stand.
+        // Every function, with both layouts of the queries.
         CHECK(split_heads(k, 2).shape() == shape_of_rank<4>{B, 2, T, d});
         CHECK(support::same_bits(split_heads(k, 2).apart(), apart(k, 2)));
         const auto rows = attend.on(apart(k, 2), apart(v, 2), real);
@@ -289,7 +289,7 @@ TEST_CASE("heads that stand side by side are read where they are, and joined aga
     run(attention{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}});
 }
 
-TEST_CASE("what is not a number stays in its head")
+TEST_CASE("NaN stays in its head")
 {
     auto k = heads(2, T, d, 2), v = heads(2, T, D, 3);
     const auto q = heads(H, S, d, 1);
@@ -324,7 +324,7 @@ TEST_CASE("views are not copied, and sentences can be selected")
     CHECK(support::same_bits(some, ops::rows_of(all, which)));
 }
 
-TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
+TEST_CASE("a key-value cache of heads: any chunks equal all at once")
 {
     const std::size_t G = 2, steps = 12;
     const auto q = heads(H, steps, d, 1), k = heads(G, steps, d, 2), v = heads(G, steps, D, 3);
@@ -344,7 +344,7 @@ TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
             CHECK(memory.positions() == steps);
             CHECK(memory.heads == G);
         }
-        // Rows of unequal length, selected, and without the oldest.
+        // Rows of unequal length, selected, and without the oldest positions.
         auto memory = with_cache(attend.on(part(k, 0, 4), part(v, 0, 4), lengths{4, 2}));
         memory =
             attend.extend(memory, part(k, 4, 6), part(v, 4, 6), lengths{2, 1}).rows(std::vector<std::size_t>{1, 0, 1});
@@ -366,7 +366,7 @@ TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
     run(attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}});
 }
 
-TEST_CASE("a memory shows its keys and values as heads")
+TEST_CASE("a memory returns its keys and values as heads")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto k = heads(2, 6, d, 2), v = heads(2, 6, D, 3);
@@ -387,7 +387,7 @@ TEST_CASE("weights of a cache have the positions of the cache")
     CHECK(shape_of(attend.weights_of(cache, q, additive_mask{zeros<double>(1, 6)})) == shape_of_rank<4>{B, H, 5, 6});
 }
 
-TEST_CASE("views of constants, of scores that wrap others")
+TEST_CASE("views of constants, in scores that wrap others")
 {
     const auto q = heads(H, S, d, 1), k = heads(H, T, d, 2), v = heads(H, T, D, 3);
     const auto run = [&](const auto& attend) {
@@ -398,7 +398,7 @@ TEST_CASE("views of constants, of scores that wrap others")
     run(attention{score::rotary{score::dot{}}, normalize::softmax{}, combine::weighted_sum{}});
 }
 
-TEST_CASE("explain names the executor that answers heads")
+TEST_CASE("explain names the executor of heads")
 {
     const auto q = heads(H, S, d, 1), k = heads(2, T, d, 2), own = heads(H, T, d, 2);
     const auto says = [&](const auto& attend, const auto& keys) { return explain(attend, attend.on(keys), q); };
@@ -417,7 +417,7 @@ TEST_CASE("explain names the executor that answers heads")
     CHECK(says(with_history, k).starts_with("tiled_with_state:"));
 }
 
-TEST_CASE("heads that do not fit are refused")
+TEST_CASE("heads that do not fit are rejected")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(heads(2, T, d, 2), heads(2, T, D, 3));

@@ -10,7 +10,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("several numbers: where sentences differ, and the score counts queries")
+TEST_CASE("query positions differ between sentences, and the score reads them")
 {
     using counting = score::rotary<score::dot>;
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};

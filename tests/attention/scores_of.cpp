@@ -8,7 +8,7 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// Scores of all pairs, before and after a mask: against a loop.
+// Scores of all pairs, before and after a mask, compared with a loop.
 
 using namespace heed;
 using support::random;
@@ -28,7 +28,7 @@ double by_hand(const array<double, 3>& q, const array<double, 3>& h, std::size_t
 
 }  // namespace
 
-TEST_CASE("scores with what a function makes of them, hidden ones -inf, whatever the normalizer")
+TEST_CASE("scores after their function, with -inf at masked positions, under any normalizer")
 {
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
     const auto check = [&](const auto& normalize) {
@@ -53,7 +53,7 @@ TEST_CASE("scores with what a function makes of them, hidden ones -inf, whatever
     check(normalize::local_m{1});
 }
 
-TEST_CASE("a score that compares query by query, numbers of a mask, heads, and what comes back")
+TEST_CASE("a score that compares query by query, additive masks, heads, and gradients")
 {
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2), w = random({B, S, T}, 3);
     const attention attend{score::additive{random({N, 3}, 4), random({N, 3}, 5), random({3}, 6)}, normalize::softmax{},

@@ -14,11 +14,11 @@
 using namespace heed;
 using support::random;
 
-// A mechanism without memory costs nothing: its state is the number of the next query, and of the head.
+// The state of a mechanism without history is only the index of the next query and of the head.
 static_assert(sizeof(attention_state<no_state>) == 2 * sizeof(std::size_t));
 static_assert(std::is_empty_v<normalize::temporal> && std::is_empty_v<combine::weighted_sum>);
 
-TEST_CASE("a state of another batch is refused, however queries are answered")
+TEST_CASE("a state of another batch is rejected in every executor")
 {
     constexpr std::size_t D = 4;
     const auto each = [](const char* what, const auto& attend, std::size_t T) {
@@ -59,7 +59,7 @@ TEST_CASE("a state of another batch is refused, however queries are answered")
         each("a kernel, temporal", attention{add, normalize::temporal{}, sum}, T);
         each("monotonic", attention{plain(), normalize::monotonic{random({1}, 6)}, sum}, T);
         each("local_m, temporal", attention{plain(), normalize::local_m{1, normalize::temporal{}}, sum}, T);
-        // The score makes its state anew from the keys, and would never look at the one given.
+        // The score would compute a new state from the keys and ignore the one given.
         each("forgetting",
              attention{score::forgetting{plain(), random({D, 1}, 7), random({1}, 8)}, normalize::softmax{}, sum}, T);
         each("with_neighbors", attention{score::with_neighbors{add, random({3, 3}, 9)}, normalize::softmax{}, sum}, T);
@@ -115,7 +115,7 @@ TEST_CASE("one taped tensor is enough: parameters, annotations or the query")
         check(model, annotations, q);
         CHECK(on.gradient(q).data[0] != 0);
     }
-    SUBCASE("all")
+    SUBCASE("all three")
     {
         check(model, h, q);
         CHECK(on.gradient(h).data[0] != 0);

@@ -17,7 +17,7 @@ TEST_CASE("attentional: Luong's h~ = tanh(W_c [c; h])")
     const auto rows = [](const auto& m) { return scalar::matrix_of(m); };
     check_combiner(attention{score::general{G}, normalize::softmax{}, combine::attentional{W_c}},
                    scalar::general(rows(G)), false, attentional_of(rows(W_c)), support::plain_query{Q});
-    // The state of a state_and_word; and over a fused mechanism with state.
+    // The state of a state_and_word, also over a fused mechanism with state.
     const score::with_word score{score::additive{W, U, v}, Y};
     const attention worded{score, normalize::temporal{}, combine::attentional{W_c}};
     check_combiner_values(worded, scalar::additive_with_word(rows(W), rows(U), scalar::vector_of(v), rows(Y)), true,
@@ -34,7 +34,7 @@ TEST_CASE("attentional over a combiner per dimension")
                           support::plain_query{Q});
 }
 
-TEST_CASE("a query that may attend to nothing gets 0 from attentional, and no gradient, whatever hides the positions")
+TEST_CASE("a query that sees no position gets 0 from attentional, and no gradient, with every kind of mask")
 {
     const double none = -std::numeric_limits<double>::infinity();
     const attention attend{score::general{G}, normalize::softmax{}, combine::attentional{W_c}};
@@ -60,7 +60,7 @@ TEST_CASE("a query that may attend to nothing gets 0 from attentional, and no gr
     };
     boolean_mask<2> hidden(shape_of_rank<2>{2, 4});
     hidden[2] = 1;      // the first row sees one position
-    hidden[4 + 3] = 1;  // the second only one that is not real
+    hidden[4 + 3] = 1;  // the second sees only padding
     check(hidden);
     check(additive_mask{array<double, 2>{{0, none, none, 1}, {none, none, none, 0}}});
     check(lengths{2, 0});

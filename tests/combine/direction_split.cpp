@@ -12,7 +12,7 @@ using namespace support::combiners;
 using support::random;
 namespace scalar = support::scalar;
 
-TEST_CASE("direction_split: the same weights on both directions are the weighted sum of the joined annotations")
+TEST_CASE("direction_split: equal weights for both directions give the weighted sum of the concatenated annotations")
 {
     static_assert(std::is_same_v<combine::direction_split, combine::weighted_sum>);
     const auto backward = random({2, 4, 3}, 1), forward = random({2, 4, 3}, 2);

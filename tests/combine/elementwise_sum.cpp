@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("elementwise_sum: a sum for each dimension, and its gradient")
+TEST_CASE("elementwise_sum: a sum per dimension, and its gradient")
 {
     const auto f = [](const auto& w, const auto& h) { return ops::elementwise_sum(w, h); };
     const auto weights = random({2, 3, 7}, 3), h = random({2, 3, 7}, 2);
@@ -26,7 +26,7 @@ TEST_CASE("elementwise_sum: a sum for each dimension, and its gradient")
     support::check_empty(f, random({2, 0, 4}, 1), random({2, 0, 4}, 2));
 }
 
-TEST_CASE("elementwise_sum: a weight of 0 selects its value away, even a NaN")
+TEST_CASE("elementwise_sum: a value with weight 0 is not read, even if NaN")
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const array<double, 3> h{{{1.0, 2.0}, {nan, nan}}};

@@ -12,7 +12,7 @@ using namespace support::combiners;
 using support::random;
 namespace scalar = support::scalar;
 
-TEST_CASE("gated: one gate, or one for each dimension")
+TEST_CASE("gated: a single gate, or a gate per dimension")
 {
     const auto rows = [](const auto& m) { return scalar::matrix_of(m); };
     const auto one = gated_of(rows(narrow_gate), scalar::vector_of(narrow_bias));

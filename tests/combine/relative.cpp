@@ -33,7 +33,7 @@ auto with(const auto& distances, const auto& of_values)
 
 }  // namespace
 
-TEST_CASE("vectors for values: the paper's sum, step by step and all at once")
+TEST_CASE("relative vectors for values: the paper's sum, step by step and all at once")
 {
     const auto d = random({N, 2 * R + 1}, 5);
     for (const std::size_t most : {std::size_t{0}, std::size_t{2}, std::size_t{100}}) {
@@ -55,7 +55,7 @@ TEST_CASE("vectors for values: the paper's sum, step by step and all at once")
             }
         }
     }
-    // A preset; other scores and normalizers; laid under a gate; masks, empty sentences and every derivative.
+    // A preset, other scores and normalizers, inside a gate, masks, empty sentences and every derivative.
     const auto h = random({2, 9, N}, 1);
     const auto a = random({5, N}, 6);
     const auto preset = papers::shaw2018::relative(d, a);
@@ -73,7 +73,7 @@ TEST_CASE("vectors for values: the paper's sum, step by step and all at once")
     CHECK_MESSAGE(bool(report), report.text());
 }
 
-TEST_CASE("vectors for values: a memory that grows, heads, derivatives")
+TEST_CASE("relative vectors for values: a growing memory, heads, derivatives")
 {
     const auto attend = with(random({N, 2 * R + 1}, 5), random({5, N}, 6));
     const auto h = random({2, 80, N}, 1), q = random({2, 80, N}, 2);
@@ -92,7 +92,7 @@ TEST_CASE("vectors for values: a memory that grows, heads, derivatives")
                               support::gradient_of<0b100>(f, of_keys, of_values, words)})
         CHECK_MESSAGE(bool(found), found.text());
 
-    // In heads, values are those after W_V: each head is an attention on its part of the columns.
+    // In heads, values are those after W_V: each head is an attention over its slice of the columns.
     const auto x = random({2, 7, 4}, 1);
     const auto W_Q = random({4, 6}, 2), W_K = random({4, 6}, 3), W_V = random({4, 6}, 4), W_O = random({6, 4}, 5);
     const std::vector heads{with(random({3, 5}, 6), random({3, 3}, 7)), with(random({3, 5}, 8), random({3, 3}, 9))};
@@ -133,7 +133,7 @@ TEST_CASE("vectors for values: a memory that grows, heads, derivatives")
     CHECK(distance(both(both.on(x), x), ops::linear(joined, W_O)) < 1e-12);
 }
 
-TEST_CASE("vectors for values that do not fit are refused")
+TEST_CASE("relative vectors for values that do not fit are rejected")
 {
     const auto h = random({1, 3, N}, 1);
     const auto refused = [&](const array<double, 2>& a, const char* part) {

@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("the expected annotation, of one query and of many; what does not fit is refused")
+TEST_CASE("the expected annotation, for one query and for many; misfits are rejected")
 {
     const auto alpha = random({2 * 3, 4}, 1);  // [B·S,T]
     const auto h = random({2, 4, 5}, 2);

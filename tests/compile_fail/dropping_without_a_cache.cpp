@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-first: heed: memory::without_oldest: only a KV cache drops positions: with_cache.memory.
 //
-// What is no KV cache would be copied each time.
+// A memory without a cache would be copied each time.
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -7,7 +7,7 @@ using namespace heed;
 auto use()
 {
     using namespace seq2seq;
-    const auto with = parts{}.with_start([](auto& init, const nn::cell_sizes& n) {  // a start has decoder_sizes
+    const auto with = parts{}.with_start([](auto& init, const nn::cell_sizes& n) {  // a start takes decoder_sizes
         return initial_state::tanh_layer{init.glorot(n.hidden, n.hidden), init.zeros(n.hidden)};
     });
     return make_translator<float>(1, {9, 9, 4, 3, 5}, attentions::additive_factory{}, with);

@@ -3,7 +3,7 @@
 // expect: lists a hook that it does not have: is the member misspelled
 #include <heed/policy/check.hpp>
 
-// `prepair`, however it is listed, is not what heed looks for.
+// heed has no hook `prepair`, even if it is listed.
 struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     void prepair(const auto&) const {}

@@ -17,7 +17,7 @@
 #include <heed/policy/check.hpp>
 #include <heed/score/over.hpp>
 
-// Each would be ignored: it is not const, or takes too much or too little.
+// Each would be ignored: it is not const, or takes too many or too few arguments.
 struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     using tensor = heed::array<double, 2>;

@@ -22,8 +22,8 @@
 
 using namespace heed;
 
-// What refers to its argument takes no temporary: its numbers, or a model's weights, would be gone at the end of the
-// line.
+// Functions that refer to their argument reject a temporary: its numbers, or a model's weights, would be destroyed at
+// the end of the expression.
 auto table() { return looked_up(array<float, 1>{1.0f, 2.0f}); }
 auto table_of_vector() { return looked_up(std::vector<int>{1, 2}); }
 auto view(const array<double, 4>& x) { return view_of(array<double, 4>(x)); }

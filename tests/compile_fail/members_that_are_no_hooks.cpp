@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-ok
 //
-// A control: members with almost the name of a hook, and with that name where it is the policy's own or the policy
-// lists its hooks.
+// A control: members with almost the name of a hook, and members with a hook's name that belong to the policy or to a
+// policy that lists its hooks.
 #include <heed/attention/execute/blocked.hpp>
 #include <heed/policy/check.hpp>
 #include <heed/policy/score_hooks.hpp>

@@ -11,7 +11,7 @@
 #include <heed/policy/step_context.hpp>
 #include <heed/policy/weigh.hpp>
 
-// Each would be ignored: it is not const, or takes too much or too little.
+// Each would be ignored: it is not const, or takes too many or too few arguments.
 struct normalize {
     auto operator()(const auto& scores, const auto&, const auto&) const { return scores; }
     static normalize parameters(auto&, auto&&) { return {}; }

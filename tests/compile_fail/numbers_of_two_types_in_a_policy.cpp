@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: heed: these tensors hold numbers of different types, such as float and double
 //
-// Where matrices of a policy have one type. The compiler adds that it finds no such type.
+// In a policy that requires matrices of one type. The compiler adds that deduction failed.
 #include <heed/heed.hpp>
 
 using namespace heed;

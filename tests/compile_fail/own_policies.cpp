@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-ok
 //
-// A control: complete user policies. The cases beside it each leave out one thing.
+// A control: complete user policies. The neighboring cases each omit one part.
 #include <heed/heed.hpp>
 
 namespace mine {

@@ -6,7 +6,7 @@ using namespace heed;
 
 using fertile = score::with_fertility<score::dot, array<float, 1>>;
 
-// The fertility was computed by the plain U_f, whose gradient would be exactly 0.
+// The fertility would come from the plain U_f, and the gradient of U_f would be exactly 0.
 auto use(ad::tape<float>& on, const attention<fertile, normalize::softmax, combine::weighted_sum>& attend,
          const array<float, 3>& annotations, const array<float, 2>& query)
 {

@@ -7,7 +7,7 @@ using namespace heed;
 using unit = nn::gated_coverage<array<float, 2>, array<float, 1>>;
 using gated = score::with_gated_coverage<score::dot, array<float, 2>, unit>;
 
-// The annotations' contribution was computed by the plain W, whose gradient would be exactly 0.
+// The annotations' contribution would come from the plain W, and the gradient of W would be exactly 0.
 auto use(ad::tape<float>& on, const attention<gated, normalize::softmax, combine::weighted_sum>& attend,
          const array<float, 3>& annotations, const array<float, 2>& query)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-first: heed: attention of many queries takes queries .B,S,Q.
 //
-// Whatever mechanism and call: no other error follows.
+// In any mechanism and call: no other error follows.
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-first: heed: one query is .B,Q., a row for each sentence
 //
-// Whatever mechanism and call: no other error follows.
+// In any mechanism and call: no other error follows.
 #include <heed/heed.hpp>
 
 using namespace heed;

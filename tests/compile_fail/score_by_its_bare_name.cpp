@@ -12,7 +12,7 @@ struct score {
     {
         return heed::ops::dot_per_position(heed::ops::linear(query, W), keys);
     }
-    // `score` alone is score<Matrix> here and cannot hold what a visitor returns: mine::score can.
+    // `score` alone is score<Matrix> here and cannot hold the results of a visitor; mine::score can.
     static auto parameters(auto& self, auto&& visit) { return score{visit("W", self.W)}; }
 };
 template <class Matrix>

@@ -2,7 +2,7 @@
 // expect: heed: a score policy with `start` has a state: it must have `match
 #include <heed/heed.hpp>
 
-// Without the check, the state would stay what it was before the first query.
+// Without the check, the state would keep its value from before the first query.
 struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto start(const auto&) const { return heed::no_score_state{}; }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// What is not shown would be neither trained nor saved.
+// Tensors that are not visited would be neither trained nor saved.
 namespace mine {
 
 template <class Matrix, class Vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-ok
 //
-// heed's operations are not ambiguous with the C library's functions or a user's own.
+// heed's operations are not ambiguous with the C library's functions or a user's functions.
 #include <math.h>
 
 #include <cmath>
@@ -25,12 +25,12 @@ float numbers(float x) { return std::exp(x) + std::log(x); }
 
 auto tensors(const array<float, 2>& x)
 {
-    // Side by side, even on tensors: the name after ops:: is never xt's lazy function.
+    // Both namespaces, even on tensors: the name after ops:: is never xt's lazy function.
     return ops::log(ops::exp(ops::tanh(x)));
 }
 static_assert(std::is_same_v<decltype(tensors(array<float, 2>{})), array<float, 2>>);
 
-using namespace std;  // some do
+using namespace std;  // some users do
 
 double more(double x) { return tanh(x) + exp(x); }
 auto still(const heed::array<double, 2>& x) { return ops::tanh(x); }

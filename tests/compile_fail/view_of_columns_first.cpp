@@ -4,7 +4,7 @@
 
 namespace mine {
 
-/// As Eigen::MatrixXf shows itself.
+/// The interface of Eigen::MatrixXf.
 struct matrix {
     using PlainObject = matrix;
     enum { IsRowMajor = 0, IsVectorAtCompileTime = 0 };

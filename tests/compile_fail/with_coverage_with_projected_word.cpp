@@ -12,5 +12,5 @@ auto use(const array<float, 3>& annotations, const array<float, 2>& query, const
         normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations);
     const auto words = attend.score.base.project_words(query);
-    return attend.step(memory, state_and_projected_word{query, words}, attend.start(memory));  // Y y, but no y
+    return attend.step(memory, state_and_projected_word{query, words}, attend.start(memory));  // Y y, but not y
 }

@@ -10,5 +10,5 @@ auto use(const array<double, 3>& annotations, const array<double, 2>& query, con
     const attention attend{score::with_recurrence{score::additive{W, W, v}, W, nn::gru{W, v, W, W}},
                            normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations);
-    return attend.step(memory, state_and_projected_word{query, query}, attend.start(memory));  // no y
+    return attend.step(memory, state_and_projected_word{query, query}, attend.start(memory));  // without y
 }

@@ -10,5 +10,5 @@ auto use(const array<float, 3>& annotations, const array<float, 2>& query, const
     const attention attend{score::with_word{score::conv_s2s{W, b}, W}, normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations);
     return attend.step(memory, state_and_word{query, query},
-                       attend.start(memory));  // a word for with_word, none for conv_s2s
+                       attend.start(memory));  // a word for with_word, but not for conv_s2s
 }

@@ -10,5 +10,5 @@ auto use(const array<float, 3>& annotations, const array<float, 2>& query, const
     const attention attend{score::with_word{score::additive{W, W, v}, W}, normalize::softmax{},
                            combine::weighted_sum{}};
     const auto memory = attend.on(annotations);
-    return attend.step(memory, query, attend.start(memory));  // the state, but no word
+    return attend.step(memory, query, attend.start(memory));  // the state without a word
 }

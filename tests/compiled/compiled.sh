@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# compiled.sh PROGRAM OBJECT LIBRARY: does the program call the library's kernels, those that were asked for?
+# compiled.sh PROGRAM OBJECT LIBRARY: does the program call the library's kernels, for the requested target?
 set -euo pipefail
 
 program=$1
@@ -14,11 +14,11 @@ fail()
     exit 1
 }
 
-# The object calls the kernel, and has none of its own.
+# The object calls the kernel and does not define it.
 called=$(nm -C "$object" | grep -E '^ +U .*kernels::additive_forward<float>' || true)
 [[ -n $called ]] || fail "the program compiles additive_forward itself"
 
-# The library's wide instructions are in local functions: another object cannot get hold of them.
+# The library's wide instructions are in local functions, which another object cannot link to.
 if [[ $library == *.a ]]; then
     for target in avx2 avx512 avx512_vnni; do
         names=$(nm -g --defined-only "$library" 2>/dev/null | awk -v t="kernels_$target.o:" '$0 == t { on = 1; next } /:$/ { on = 0 } on && NF == 3 { print $3 }' |

@@ -22,7 +22,7 @@ TEST_CASE("the arena")
     memory.release(before);
     CHECK(memory.used() == arena::alignment);
     CHECK(memory.array_of<double>(1) == b);  // free again
-    // Larger than any block so far, then much more; what was handed out stays where it is.
+    // Larger than any block so far, then much more; earlier memory does not move.
     *a = 42;
     char* large = memory.array_of<char>(std::size_t{5} << 20);
     large[0] = large[(std::size_t{5} << 20) - 1] = 1;
@@ -33,10 +33,10 @@ TEST_CASE("the arena")
     CHECK(memory.capacity() == total);
     memory.array_of<char>(total);
     CHECK(memory.used() == total);
-    CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
+    CHECK(memory.capacity() == total);  // a single contiguous block by now
     CHECK(memory.allocate(0) != nullptr);
 
-    arena tight;  // a piece lies within one block
+    arena tight;  // an allocation lies within one block
     for (int i = 0; i < 2; ++i) tight.allocate(600000);
     CHECK(tight.capacity() >= 1200000);
 }

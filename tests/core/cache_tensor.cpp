@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t N = 3;
 
-/// What a cache tensor must be: the numbers of each row.
+/// The expected contents of a cache tensor: the numbers of each row.
 using model = std::vector<std::vector<double>>;
 
 bool same(const cache_tensor<double>& x, const model& must)
@@ -35,14 +35,14 @@ bool same(const cache_tensor<double>& x, const model& must)
         for (std::size_t i = 0; i < must[b].size(); ++i)
             if (x.row(b)[i] != must[b][i]) return false;
         for (std::size_t i = must[b].size(); i < T * N; ++i)
-            if (!(x.row(b)[i] - x.row(b)[i] == 0)) return false;  // finite, and ours to read
+            if (!(x.row(b)[i] - x.row(b)[i] == 0)) return false;  // finite and readable
     }
     return true;
 }
 
 }  // namespace
 
-TEST_CASE("copies, rows, appended and dropped positions are those of lists of numbers")
+TEST_CASE("copies, selected rows, appended and dropped positions match lists of numbers")
 {
     struct value {
         cache_tensor<double> is;
@@ -61,7 +61,7 @@ TEST_CASE("copies, rows, appended and dropped positions are those of lists of nu
             for (std::size_t i = 0; i < counts[b] * N; ++i) all[0].must[b].push_back(first.data()[b * 2 * N + i]);
         }
         all[0].is = cache_tensor<double>(view_of(first), lengths(counts));
-        // T of the first one is that of x, whatever the lengths.
+        // T of the first tensor is that of x, for any lengths.
         CHECK(all[0].is.shape() == shape_of_rank<3>{rows, 2, N});
         std::vector<std::size_t> every(rows);
         for (std::size_t b = 0; b < rows; ++b) every[b] = b;
@@ -106,7 +106,7 @@ TEST_CASE("copies, rows, appended and dropped positions are those of lists of nu
     }
 }
 
-TEST_CASE("the first copy that grows takes the room, a later one moves")
+TEST_CASE("the first copy that grows uses the spare capacity, a later copy moves")
 {
     const auto word = random({1, 1, N}, 2);
     const auto begin = random({1, 2, N}, 1);
@@ -116,7 +116,7 @@ TEST_CASE("the first copy that grows takes the room, a later one moves")
     CHECK(b.row(0) == place);
     b.append(view_of(word), lengths{1});
     CHECK(b.row(0) == place);
-    a.append(view_of(word), lengths{0});  // nothing to take
+    a.append(view_of(word), lengths{0});  // nothing to append
     CHECK(a.row(0) == place);
     a.append(view_of(word), lengths{1});
     CHECK(a.row(0) != place);
@@ -124,7 +124,7 @@ TEST_CASE("the first copy that grows takes the room, a later one moves")
     CHECK(reinterpret_cast<std::uintptr_t>(place) % 64 == 0);
 }
 
-TEST_CASE("threads let copies of one tensor grow at the same time")
+TEST_CASE("threads grow copies of one tensor at the same time")
 {
     constexpr std::size_t many = 4, T = 300;
     const auto begin = random({1, 2, N}, 1);
@@ -148,13 +148,13 @@ TEST_CASE("threads let copies of one tensor grow at the same time")
     CHECK(old.length(0) == 2);
 }
 
-TEST_CASE("a thousand positions, one by one, are moved seven times")
+TEST_CASE("appending a thousand positions one by one moves seven times")
 {
     const auto begin = random({1, 1, N}, 1);
     cache_tensor<double> x(view_of(begin), lengths{1});
     std::size_t moves = 0;
     for (std::size_t t = 1; t < 1000; ++t) {
-        const auto before = x;  // an older copy does not hinder
+        const auto before = x;  // an older copy does not force a move
         const auto word = random({1, 1, N}, t);
         x.append(view_of(word), lengths{1});
         moves += x.row(0) != before.row(0) ? 1 : 0;
@@ -164,7 +164,7 @@ TEST_CASE("a thousand positions, one by one, are moved seven times")
     CHECK(x.shape() == shape_of_rank<3>{1, 1000, N});
 }
 
-TEST_CASE("the oldest positions are dropped without a copy, and a window that slides moves once in as many words")
+TEST_CASE("dropping the oldest positions does not copy, and a sliding window moves once per window length")
 {
     const auto begin = random({1, 40, N}, 1);
     cache_tensor<double> x(view_of(begin), lengths{40});
@@ -183,7 +183,7 @@ TEST_CASE("the oldest positions are dropped without a copy, and a window that sl
     CHECK(moves <= 1000 / 38);
 }
 
-TEST_CASE("in one array, and as it is")
+TEST_CASE("gathered tensors, and a view of a single row")
 {
     const auto x = random({2, 3, N}, 1);
     const cache_tensor<double> two(view_of(x), lengths{3, 1});

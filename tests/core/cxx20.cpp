@@ -18,7 +18,7 @@ struct with_empty {
 
 }  // namespace
 
-TEST_CASE("bit_cast keeps the bits, when it compiles and when it runs")
+TEST_CASE("bit_cast keeps the bits, at compile time and at run time")
 {
     static_assert(detail::bit_cast<std::uint32_t>(1.0F) == 0x3f800000U);
     const float minus = -0.0F;
@@ -26,7 +26,7 @@ TEST_CASE("bit_cast keeps the bits, when it compiles and when it runs")
     CHECK(detail::bit_cast<double>(std::uint64_t{0x4009000000000000U}) == 3.125);
 }
 
-TEST_CASE("a struct whose first member is empty keeps the other members, inside another struct as well")
+TEST_CASE("a struct with an empty first member keeps the other members, also inside another struct")
 {
     struct outer {
         with_empty inner;

@@ -13,9 +13,9 @@
 using namespace heed;
 using support::random;
 
-// The sentences themselves are tested in tests/compile_fail.
+// tests/compile_fail tests the messages.
 
-TEST_CASE("which arguments heed's code takes")
+TEST_CASE("the arguments that heed accepts")
 {
     using matrix = array<double, 2>;
     using sum = decltype(std::declval<matrix>() + std::declval<matrix>());
@@ -26,10 +26,10 @@ TEST_CASE("which arguments heed's code takes")
     static_assert(!detail::all_taken<matrix, std::vector<double>>);
     static_assert(!detail::one_number_type<matrix, array<float, 1>>);
     static_assert(detail::one_number_type<matrix, array<dual_number<double>, 1>, tensor_view<const double, 3>>);
-    static_assert(detail::one_number_type<int, std::vector<float>>);  // none is a tensor
+    static_assert(detail::one_number_type<int, std::vector<float>>);  // neither is a tensor
 }
 
-TEST_CASE("after its sentence the code continues with what was meant")
+TEST_CASE("after a message, compilation continues with the intended type")
 {
     using matrix = array<double, 2>;
     using sum = decltype(std::declval<matrix>() + std::declval<matrix>());
@@ -40,7 +40,7 @@ TEST_CASE("after its sentence the code continues with what was meant")
     static_assert(std::is_same_v<detail::meant_by<double, int>::type, const int&>);
 }
 
-TEST_CASE("xtensor's functions are found for the tensors of a step, to be refused, and for no others")
+TEST_CASE("xtensor's functions are found, to be rejected, only for workspace tensors")
 {
     static_assert(detail::not_of_xtensor::word<workspace_tensor<double, 2>>);
     static_assert(!detail::not_of_xtensor::word<array<double, 2>>);

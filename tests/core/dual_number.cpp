@@ -13,7 +13,7 @@
 
 using namespace heed;
 
-TEST_CASE("slopes are those that differences find")
+TEST_CASE("slopes match finite differences")
 {
     const auto check = [](auto&& f, double x) {
         const dual_number<double> y = f(dual_number<double>(x, 1));
@@ -34,7 +34,7 @@ TEST_CASE("slopes are those that differences find")
     }
 }
 
-TEST_CASE("choices compare values; equal numbers have equal slopes, unless they are infinite")
+TEST_CASE("comparisons use values; equal numbers have equal slopes, unless they are infinite")
 {
     using number = dual_number<double>;
     CHECK(number(1, 5) < number(2, -5));
@@ -47,7 +47,7 @@ TEST_CASE("choices compare values; equal numbers have equal slopes, unless they 
     CHECK(value_of(3.0) == 3);
 }
 
-TEST_CASE("what underflows or does not change has the slope 0, not NaN")
+TEST_CASE("a number that underflows or is constant has a slope of 0, not NaN")
 {
     const double infinity = std::numeric_limits<double>::infinity();
     CHECK(exp(dual_number<double>(-infinity, infinity)).slope == 0);
@@ -59,7 +59,7 @@ TEST_CASE("what underflows or does not change has the slope 0, not NaN")
     static_assert(std::is_same_v<in_double<dual_number<float>>, dual_number<double>>);
 }
 
-TEST_CASE("assignments with an operation")
+TEST_CASE("compound assignments")
 {
     auto x = dual_number<double>(2, 1);
     x *= x;

@@ -25,7 +25,7 @@ TEST_CASE("shapes as messages print them")
     static_assert(std::is_base_of_v<error, shape_error> && std::is_base_of_v<std::runtime_error, error>);
 }
 
-TEST_CASE("numbers with their words")
+TEST_CASE("numbers with singular and plural nouns")
 {
     CHECK(counted(1, "sentence") == "1 sentence");
     CHECK(counted(2, "sentence") == "2 sentences");
@@ -33,7 +33,7 @@ TEST_CASE("numbers with their words")
     CHECK(counted(1, "query", "queries") == "1 query");
 }
 
-TEST_CASE("a shape error gets the name of the policy once, unless it has one")
+TEST_CASE("a shape error is prefixed with the policy's name once, unless it has one")
 {
     const std::size_t shape[] = {2, 3};
     detail::named_shapes tensors{{"the keys", shape, 2}, {"a memory", shape, 1}};

@@ -36,11 +36,11 @@ TEST_CASE("a filled tensor, and a copy, in the family of another")
     const auto lifted = same_family(v, y);
     CHECK(&lifted.tape() == &on);
     CHECK(support::same_bits(lifted, y));
-    CHECK(same_family(y, v).data() == v.data());  // the greater family already
+    CHECK(same_family(y, v).data() == v.data());  // already in the larger family
     static_assert(std::is_same_v<decltype(same_family(y, x)), array<double, 2>>);
 }
 
-TEST_CASE("the first on a tape, or the first of all")
+TEST_CASE("the first taped argument, otherwise the first argument")
 {
     ad::tape<double> on;
     const auto x = random({2}, 1), y = random({2}, 2);

@@ -11,7 +11,7 @@
 
 using namespace heed;
 
-TEST_CASE("each child counts one fork more than its parent")
+TEST_CASE("each child counts one more fork than its parent")
 {
     const unsigned before = detail::forks_so_far();
     const pid_t child = fork();
@@ -29,7 +29,7 @@ TEST_CASE("each child counts one fork more than its parent")
     CHECK(detail::forks_so_far() == before);
 }
 
-TEST_CASE("an object that is left lives as long as the program")
+TEST_CASE("an object passed to leave_undestroyed lives as long as the program")
 {
     std::weak_ptr<int> seen;
     {

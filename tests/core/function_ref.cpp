@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("a callback calls what it refers to, not a copy, with references as references")
+TEST_CASE("a callback calls the referenced function, not a copy, and passes references as references")
 {
     int calls = 0;
     const auto add = [&calls](int& to, double x) {

@@ -24,7 +24,7 @@ TEST_CASE("lengths")
           "here: the length of row 0 is 3 but there are only 2 positions");
 }
 
-TEST_CASE("lengths of some rows, and views that know where they begin in the batch")
+TEST_CASE("lengths of some rows, and views that know their first row in the batch")
 {
     const lengths real{3, 0, 2, 5};
     const auto some = real.rows({3, 0, 3});
@@ -38,7 +38,7 @@ TEST_CASE("lengths of some rows, and views that know where they begin in the bat
           "lengths::rows: row 4 of a batch of 4; rows count from 0");
 }
 
-TEST_CASE("boolean masks: nothing may be attended to until it is allowed; rows; another shape is refused")
+TEST_CASE("boolean masks: false by default; rows; another shape is rejected")
 {
     boolean_mask<3> mask(shape_of_rank<3>{2, 2, 3});
     for (std::size_t i = 0; i < 12; ++i) CHECK(mask[i] == 0);
@@ -54,7 +54,7 @@ TEST_CASE("boolean masks: nothing may be attended to until it is allowed; rows; 
           }) == "here: the boolean mask is [1,2] but must be [2,2] (one truth value for each position, true = attend)");
 }
 
-TEST_CASE("a stretch around a place is what of it is real")
+TEST_CASE("a range around a position is clipped to the real positions")
 {
     const std::size_t real[] = {5, 5, 5, 2, 0, 5}, center[] = {0, 2, 4, 2, 0, 7};
     const std::size_t first[] = {0, 1, 3, 1, 0, 0}, count[] = {2, 3, 2, 1, 0, 0};
@@ -65,7 +65,7 @@ TEST_CASE("a stretch around a place is what of it is real")
     }
 }
 
-TEST_CASE("lengths of any whole numbers, and for heads")
+TEST_CASE("lengths of any integer type, and for heads")
 {
     const lengths real(std::vector<std::int64_t>{3, 0, 2});
     CHECK(real.batch() == 3);

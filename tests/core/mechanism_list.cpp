@@ -24,7 +24,7 @@ struct counter {
 
 }  // namespace
 
-TEST_CASE("each of a std::vector, and of a std::tuple, whose index is a constant")
+TEST_CASE("each element of a std::vector, or of a std::tuple with constant indices")
 {
     const std::vector<int> same{1, 2, 3};
     const std::tuple mixed{1, std::string("two")};
@@ -38,7 +38,7 @@ TEST_CASE("each of a std::vector, and of a std::tuple, whose index is a constant
     CHECK(copies == mixed);
 }
 
-TEST_CASE("tensors of each are collected in one family")
+TEST_CASE("tensors of each element are collected in one family")
 {
     const std::vector<array<double, 1>> all{array<double, 1>{1, 2}, array<double, 1>{3, 4}};
     const auto itself = [](const auto& x) -> const auto& { return x; };
@@ -46,7 +46,7 @@ TEST_CASE("tensors of each are collected in one family")
     CHECK(detail::collect(std::tuple{all[1], all[0]}, itself) == std::vector{all[1], all[0]});
 }
 
-TEST_CASE("states of several: mapped, assigned, set to a query; others than the mechanisms' are refused")
+TEST_CASE("states of several mechanisms: mapped, assigned, set to a query; states of other mechanisms are rejected")
 {
     several_states states{std::tuple{counter{2, 5}, counter{3, 7}}, 1};
     const auto mapped = states.map([](int x) { return x + 1; });

@@ -33,7 +33,7 @@ using namespace heed;
 
 namespace {
 
-/// The number of threads while it lives.
+/// Sets the number of threads for a scope.
 struct with_threads {
     explicit with_threads(std::size_t count) { set_threads(count); }
     ~with_threads() { set_threads(1); }
@@ -60,7 +60,7 @@ std::vector<shard> shards_of(std::size_t count, std::size_t grain, std::size_t a
 
 }  // namespace
 
-TEST_CASE("one thread until somebody asks for more; 0 asks for all")
+TEST_CASE("one thread by default; 0 uses all")
 {
     CHECK(threads() == 1);
     {
@@ -98,7 +98,7 @@ TEST_CASE("every element once, in contiguous shards that begin at multiples of a
     }
 }
 
-TEST_CASE("too little work is not shared out")
+TEST_CASE("too little work is not split")
 {
     const with_threads scope(3);
     CHECK(shards_of(100, 100).size() == 1);
@@ -110,7 +110,7 @@ TEST_CASE("too little work is not shared out")
     CHECK(shards_of(100, 0).size() == 3);
 }
 
-TEST_CASE("shards are the same every time, and run on threads of their own")
+TEST_CASE("shards are the same every time, and run on separate threads")
 {
     const with_threads scope(2);
     for (int again = 0; again < 20; ++again) {
@@ -126,7 +126,7 @@ TEST_CASE("shards are the same every time, and run on threads of their own")
     CHECK(ids[0] != ids[1]);
 }
 
-TEST_CASE("many rounds: what one wrote is there for the next")
+TEST_CASE("many rounds: writes of a round are visible in the next")
 {
     const with_threads scope(3);
     std::vector<int> x(300, 0), before;
@@ -150,7 +150,7 @@ TEST_CASE("sleeping workers wake up")
     CHECK(done == 6);
 }
 
-TEST_CASE("inside a shard, work stays where it is")
+TEST_CASE("nested work inside a shard is not split")
 {
     const with_threads scope(2);
     std::vector<std::vector<shard>> inner(2);
@@ -166,10 +166,10 @@ TEST_CASE("inside a shard, work stays where it is")
         CHECK(shards[0].begin == 0);
         CHECK(shards[0].end == 10);
     }
-    CHECK(shards_of(10, 1).size() == 2);  // and outside, it is shared out again
+    CHECK(shards_of(10, 1).size() == 2);  // outside, work is split again
 }
 
-TEST_CASE("two user threads at once: each gets its own work done")
+TEST_CASE("two user threads at once: each completes its own work")
 {
     const with_threads scope(2);
     const auto work = [](std::vector<int>& x) {
@@ -187,7 +187,7 @@ TEST_CASE("two user threads at once: each gets its own work done")
     CHECK(std::all_of(b.begin(), b.end(), [](int v) { return v == 200; }));
 }
 
-TEST_CASE("an exception in a shard comes out, once, and leaves the pool in order")
+TEST_CASE("an exception in a shard is rethrown once, and the pool remains usable")
 {
     const with_threads scope(2);
     const auto throwing = [](std::size_t which) {
@@ -203,8 +203,8 @@ TEST_CASE("an exception in a shard comes out, once, and leaves the pool in order
     };
     CHECK(throwing(0) == "shard 0");
     CHECK(throwing(1) == "shard 1");
-    CHECK(throwing(2) == "shard 0");  // both throw: the first one's is told
-    CHECK(throwing(3) == "");         // and the other's does not come out later
+    CHECK(throwing(2) == "shard 0");  // both throw: the first exception is rethrown
+    CHECK(throwing(3) == "");         // the other is not rethrown later
     CHECK(shards_of(10, 1).size() == 2);
 }
 
@@ -223,9 +223,9 @@ TEST_CASE("an exception with one thread, and from a call inside a shard")
     CHECK(shards_of(10, 1).size() == 2);
 }
 
-// The end of a program, and its children.
+// Program exit, and child processes.
 
-// In a child of fork(), what its parent's other threads have kept is out of reach: that is no leak.
+// In a child of fork(), memory of the parent's other threads is unreachable, which is not a leak.
 static bool is_child = false;
 extern "C" int __lsan_is_turned_off();
 extern "C" int __lsan_is_turned_off() { return is_child ? 1 : 0; }
@@ -239,12 +239,12 @@ constexpr bool has_thread_sanitizer = true;
 #else
 constexpr bool has_thread_sanitizer = false;
 #endif
-constexpr bool threads_after_fork = !has_thread_sanitizer;  // which forbids them
+constexpr bool threads_after_fork = !has_thread_sanitizer;  // ThreadSanitizer forbids them
 
-/// How a child process ends: its exit status; 128 and the signal that ended it; SIGALRM if it hangs.
+/// How a child process ends: its exit status, or 128 plus the signal that ended it; SIGALRM if it hangs.
 int end_of_child(const std::function<void()>& what)
 {
-    std::fflush(nullptr);  // or the child writes it, too
+    std::fflush(nullptr);  // or the child writes it as well
     std::cout.flush();
     const ::pid_t child = ::fork();
     REQUIRE(child >= 0);
@@ -264,7 +264,7 @@ void require_in_child(bool good, int number)
     if (!good) ::_exit(number);
 }
 
-/// A sum in workspaces, by two shards at most.
+/// A sum in workspaces, in at most two shards.
 int sum_of_1000()
 {
     std::atomic<int> sum{0};
@@ -285,7 +285,7 @@ private:
     void release() override { numbers = {}; }
 };
 
-/// Uses heed when it is destroyed, in a child of the test.
+/// Uses heed in its destructor, in a child of the test.
 struct late_user {
     bool used = false;
 
@@ -313,7 +313,7 @@ void use_all()
 
 }  // namespace
 
-TEST_CASE("a child of fork() computes on one thread, and ends")
+TEST_CASE("a child of fork() computes on one thread and exits")
 {
     const with_threads scope(2);
     CHECK(sum_of_1000() == 1000);
@@ -330,7 +330,7 @@ TEST_CASE("a child of fork() computes on one thread, and ends")
     CHECK(shards_of(10, 1).size() == 2);
 }
 
-TEST_CASE("a static object may compute in its destructor, after the pool and the workspaces are gone")
+TEST_CASE("a static object may compute in its destructor, after the pool and the workspaces are destroyed")
 {
     for (const std::size_t count : {1u, 2u}) {
         CAPTURE(count);
@@ -343,7 +343,7 @@ TEST_CASE("a static object may compute in its destructor, after the pool and the
     }
 }
 
-TEST_CASE("a thread_local object may do so, too")
+TEST_CASE("a thread_local object may compute in its destructor")
 {
     std::thread([] {
         static thread_local std::unique_ptr<int, void (*)(int*)> late_one(nullptr, [](int* sum) {
@@ -356,7 +356,7 @@ TEST_CASE("a thread_local object may do so, too")
     }).join();
 }
 
-TEST_CASE("std::exit in a shard ends the program, whichever thread calls it")
+TEST_CASE("std::exit in a shard ends the program, in any thread")
 {
     for (const std::size_t which : {0u, 1u}) {
         CAPTURE(which);
@@ -386,7 +386,7 @@ bool same_bits(const T* left, const T* right, std::size_t count)
     return std::memcmp(left, right, count * sizeof(T)) == 0;
 }
 
-/// The rows of [most,K] x [K,N] as one product, as products of so many rows each, and as plain sums.
+/// The rows of [most,K] x [K,N] as one product, as products of a few rows each, and as plain sums.
 template <class T>
 void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, std::size_t K, T beta,
                 std::initializer_list<std::size_t> at_a_time)
@@ -423,7 +423,8 @@ void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, s
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("A row of a product has the same bits beside any others, on any number of threads", T, float, double)
+TEST_CASE_TEMPLATE("a row of a product has the same bits in any batch of rows, on any number of threads", T, float,
+                   double)
 {
     for (const blas::op a : {blas::op::plain, blas::op::transposed}) {
         for (const blas::op b : {blas::op::plain, blas::op::transposed}) {
@@ -431,10 +432,10 @@ TEST_CASE_TEMPLATE("A row of a product has the same bits beside any others, on a
             check_rows<T>(a, b, 40, 70, 7, T(1), {1, 2, 5, 6, 7, 16, 31});
         }
     }
-    for (const std::size_t threads : std::vector<std::size_t>{1, 3}) {  // enough work to be shared, by rows,
+    for (const std::size_t threads : std::vector<std::size_t>{1, 3}) {  // enough work to split by rows,
         set_threads(threads);
         check_rows<T>(blas::op::plain, blas::op::plain, 100, 62, 260, T(0), {7, 31});
-        check_rows<T>(blas::op::plain, blas::op::plain, 40, 190, 260, T(0), {31});  // and by columns, 31 rows, too
+        check_rows<T>(blas::op::plain, blas::op::plain, 40, 190, 260, T(0), {31});  // and by columns, also for 31 rows
     }
     set_threads(1);
     const std::vector<T> A = numbers<T>(50 * 260, 4), B = numbers<T>(260 * 120, 5);
@@ -447,7 +448,7 @@ TEST_CASE_TEMPLATE("A row of a product has the same bits beside any others, on a
     CHECK(same_bits(one.data(), three.data(), one.size()));
 }
 
-TEST_CASE("The guard ends with its scope, may be nested, and holds for the threads that share its work")
+TEST_CASE("batch_invariant ends with its scope, may be nested, and applies to the threads that share its work")
 {
     const auto batch_invariant_here = [] { return detail::own_products_here != nullptr; };
     CHECK_FALSE(batch_invariant_here());

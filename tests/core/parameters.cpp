@@ -29,7 +29,7 @@ namespace {
 template <class Matrix, class Vector>
 struct layer {
     Matrix W;
-    std::optional<Vector> b;  // a tensor, too
+    std::optional<Vector> b;  // also a tensor
 
     auto operator()(const tensor auto& x) const
     {
@@ -50,7 +50,7 @@ struct model {
     std::unique_ptr<Layer> far;
     std::tuple<Matrix, Layer> mixed;
     std::vector<std::vector<Matrix>> tables;
-    int depth = 3;  // no parameter
+    int depth = 3;  // not a parameter
 
     auto operator()(const tensor auto& x) const
     {
@@ -114,7 +114,7 @@ std::vector<std::string> names_of(const auto& module)
 
 }  // namespace
 
-TEST_CASE("every visitor sees them, by the name of the member and their number in it")
+TEST_CASE("every visitor visits them, named by member and index")
 {
     using names = std::vector<std::string>;
     CHECK(names_of(make_model(false)) == names{"layers.0.W", "layers.0.b", "layers.1.W", "pair.0.W", "pair.0.b",
@@ -131,7 +131,7 @@ TEST_CASE("every visitor sees them, by the name of the member and their number i
     CHECK(names_of(none) == names{"pair.0.W", "pair.1.W", "mixed.0", "mixed.1.W"});
 }
 
-TEST_CASE("lifted they are of the same kind")
+TEST_CASE("lifted containers have the same type")
 {
     for (const bool with : {false, true}) {
         auto plain = make_model(with);
@@ -151,7 +151,7 @@ TEST_CASE("lifted they are of the same kind")
     }
 }
 
-TEST_CASE("they are optimized, each where it is")
+TEST_CASE("the optimizer updates them in place")
 {
     auto module = make_model(true);
     const auto before = make_model(true);
@@ -181,7 +181,7 @@ TEST_CASE("they are optimized, each where it is")
 
 namespace mine {
 
-/// e = (s W + table) · h with a table that does not learn, and an inner score that is frozen.
+/// e = (s W + table) · h with a constant table and a constant inner score.
 template <class Matrix, class Table, class Inner>
 struct shifted {
     Matrix W;
@@ -201,7 +201,7 @@ struct shifted {
 template <class Matrix, class Table, class Inner>
 shifted(Matrix, Table, Inner) -> shifted<Matrix, Table, Inner>;
 
-/// A constant of a fixed type, and an aggregate that is no template.
+/// A constant of a fixed type, and an aggregate that is not a template.
 template <class Matrix>
 struct with_fixed {
     Matrix W;
@@ -217,13 +217,13 @@ struct with_fixed {
 
 }  // namespace mine
 
-TEST_CASE("a constant is computed with, and neither trained nor saved")
+TEST_CASE("a constant takes part in the computation, but is not trained or saved")
 {
     const auto W = random({N, N}, 1), frozen = random({N, N}, 2);
     const auto table = random({N}, 3);
     const auto annotations = random({2, 5, N}, 4);
     const auto query = random({2, N}, 5), u = random({2, N}, 6);
-    // The bilinear score frozen: e = s (W + F) · h + table · h.
+    // The bilinear score as a constant: e = s (W + F) · h + table · h.
     const auto check = [&](auto score) {
         CHECK(names_of(score) == std::vector<std::string>{"W"});
         CHECK(parameter_count(score) == N * N);

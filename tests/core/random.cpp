@@ -8,17 +8,17 @@
 
 using namespace heed;
 
-TEST_CASE("mix is the finaliser of splitmix64")
+TEST_CASE("mix is the finalizer of splitmix64")
 {
-    // The first outputs of splitmix64 seeded with 0 and with 1234567, as its authors publish them: the generator adds
-    // the constant that mix adds.
+    // The published first outputs of splitmix64 seeded with 0 and with 1234567; the generator adds the constant that
+    // mix adds.
     CHECK(mix(0) == 0xe220a8397b1dcdafu);
     CHECK(mix(0x9e3779b97f4a7c15u) == 0x6e789e6aa1b965f4u);
     CHECK(mix(1234567) == 6457827717110365317u);
     static_assert(mix(1) != mix(2));
 }
 
-TEST_CASE("the numbers of a stream never change: models and runs depend on them")
+TEST_CASE("the numbers of a stream never change, since models and runs depend on them")
 {
     random_source source{42};
     const std::uint64_t stream = source.next_stream();
@@ -31,7 +31,7 @@ TEST_CASE("the numbers of a stream never change: models and runs depend on them"
     CHECK(source.next_stream() == 0x1db2233eb3bcaeb3u);
 }
 
-TEST_CASE("a source is two integers: it resumes where it stood")
+TEST_CASE("a source is two integers, and resumes from them")
 {
     random_source source{7};
     for (int i = 0; i < 5; ++i) source.next_stream();
@@ -72,7 +72,7 @@ TEST_CASE("uniform numbers are uniform, normal numbers are normal, and streams a
     for (const int count : counts) CHECK(std::abs(count - n / 10) < 5 * std::sqrt(n * 0.09));
 }
 
-TEST_CASE("below covers its range and nothing else")
+TEST_CASE("below covers exactly its range")
 {
     CHECK(below(1, 5, 9) == 0);
     std::vector<bool> seen(7, false);

@@ -12,7 +12,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("of an array it is an owner, and copies share the numbers; of a view it is a view")
+TEST_CASE("made from an array it owns the numbers, which copies share; made from a view it is a view")
 {
     auto x = random({2, 3}, 1);
     std::optional<shared_tensor<double, 2>> first = shared_tensor<double, 2>(x);
@@ -30,7 +30,7 @@ TEST_CASE("of an array it is an owner, and copies share the numbers; of a view i
     CHECK(copy(1, 0) != 42);
 }
 
-TEST_CASE("the type of several tensors together")
+TEST_CASE("the common type of several tensors")
 {
     using owned = array<double, 2>;
     using seen = tensor_view<const double, 2>;

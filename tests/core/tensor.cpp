@@ -15,7 +15,7 @@ using support::contains;
 using support::message_of;
 using support::random;
 
-// What is a tensor, and of which family.
+// Types that are tensors, and their families.
 static_assert(tensor<array<float, 2>> && tensor<const array<double, 3>&> && tensor<array<double, 0>>);
 static_assert(tensor<tensor_view<float, 2>> && tensor<tensor_view<const float, 2>> && tensor<ad::var<double, 2>>);
 static_assert(!tensor<double> && !tensor<std::vector<double>> && !tensor<lengths> && !tensor<visited>);
@@ -25,17 +25,17 @@ static_assert(std::is_same_v<element_of<const array<float, 2>&>, float>);
 static_assert(std::is_same_v<element_of<tensor_view<const double, 2>>, double>);
 static_assert(std::is_same_v<element_of<ad::var<double, 1>>, double>);
 static_assert(rank_of<array<float, 3>> == 3 && rank_of<ad::var<float, 0>> == 0);
-// One taped tensor among plain ones decides.
+// One taped tensor among plain tensors makes the result taped.
 static_assert(std::is_same_v<common_family_of<array<float, 2>, array<float, 1>>, plain_family>);
 static_assert(std::is_same_v<common_family_of<array<float, 2>, ad::var<float, 1>>, ad::taped_family>);
 static_assert(std::is_same_v<common_family_of<ad::var<float, 1>, array<float, 2>>, ad::taped_family>);
-// A view reads what it was made of; what is const stays so.
+// A view reads the tensor it was made from; const is preserved.
 static_assert(std::is_convertible_v<tensor_view<float, 2>, tensor_view<const float, 2>>);
 static_assert(!std::is_convertible_v<tensor_view<const float, 2>, tensor_view<float, 2>>);
 // A variable is a handle: copied like a pointer.
 static_assert(std::is_trivially_copyable_v<ad::var<float, 3>>);
 
-TEST_CASE("views show the memory of their tensor")
+TEST_CASE("views refer to the memory of their tensor")
 {
     array<double, 3> x = random({2, 3, 4}, 1);
     const auto v = view_of(x);
@@ -49,7 +49,7 @@ TEST_CASE("views show the memory of their tensor")
     CHECK(tensor_view<double, 2>{nullptr, {3, 0}}.size() == 0);
 }
 
-TEST_CASE("making, copying and fitting")
+TEST_CASE("constructing, copying and fitting")
 {
     CHECK(filled<float, 2>({2, 3}, 1.5f) == array<float, 2>({2, 3}, 1.5f));
     array<double, 2> x = random({2, 3}, 1);
@@ -64,7 +64,7 @@ TEST_CASE("making, copying and fitting")
     CHECK(x.shape() == shape_of_rank<2>{4, 1});
 }
 
-TEST_CASE("operations that do not fit say what, where, and what would be right")
+TEST_CASE("shape errors name the operation, the argument and the required shape")
 {
     const auto says = [](auto&& f, const std::vector<std::string>& parts) {
         const std::string message = message_of<shape_error>(f);
@@ -79,7 +79,7 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
         ad::tape<double> on;
         says([&] { f([&](const auto& tensor) { return on.parameter(tensor); }); }, parts);
     };
-    // The same words with a tape and without.
+    // The same message with and without a tape.
     check([&](auto as) { ops::linear(as(x), as(W)); },
           {"linear", "x is [2,3]", "the matrix is [4,5]", "as many rows", "3"});
     check([&](auto as) { ops::add(as(x), as(W)); }, {"add", "[4,5]", "must be [2,3]"});
@@ -103,7 +103,7 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
     says([&] { ops::stack(std::vector<array<double, 2>>{}); }, {"stack", "nothing", "at least one"});
 }
 
-TEST_CASE("further misfits")
+TEST_CASE("further shape errors")
 {
     const auto fails = [](const std::string& part, auto&& f) {
         const std::string message = message_of<shape_error>(f);

@@ -26,18 +26,18 @@ using support::message_of;
 using support::random;
 using support::same_bits;
 
-// Views of numbers that are not in heed's arrays: wherever a tensor is asked for, const and not const, beside arrays.
+// Views of numbers outside heed's arrays: accepted in place of any tensor, const or not, also mixed with arrays.
 
 namespace {
 
-/// The numbers of a tensor, as a program has them that knows nothing of heed.
+/// The numbers of a tensor, in a program that does not use heed's types.
 template <class T, std::size_t N>
 std::vector<T> numbers_of_array(const array<T, N>& x)
 {
     return {x.data(), x.data() + x.size()};
 }
 
-/// What a std::mdspan shows of itself.
+/// The interface of std::mdspan.
 struct grid_view {
     using layout_type = void;
     float* at;
@@ -49,7 +49,7 @@ struct grid_view {
     std::size_t stride(std::size_t axis) const { return axis == 0 ? step : 1; }
 };
 
-/// The same with data() and a constant rank, and no strides.
+/// The same with data() and a constant rank, without strides.
 struct other_view {
     const float* at;
     static constexpr std::size_t rank = 1;
@@ -60,7 +60,7 @@ struct other_view {
 
 }  // namespace
 
-TEST_CASE("views of pointers, containers and what looks like an mdspan")
+TEST_CASE("views of pointers, containers and types like mdspan")
 {
     std::vector<float> numbers(24);
     for (std::size_t i = 0; i < 24; ++i) numbers[i] = static_cast<float>(i);
@@ -87,12 +87,12 @@ TEST_CASE("views of pointers, containers and what looks like an mdspan")
     static_assert(std::is_same_v<decltype(other), const tensor_view<const float, 1>>);
     CHECK(other.shape == shape_of_rank<1>{3});
 
-    // A view of nothing is one.
+    // A view may be empty.
     CHECK(view_of(static_cast<const float*>(nullptr), 0, 5).size() == 0);
     CHECK(view_of(std::vector<float>{}.data(), 0).size() == 0);
 }
 
-TEST_CASE("what cannot be viewed is refused")
+TEST_CASE("arguments that cannot be viewed are rejected")
 {
     std::vector<float> numbers(24);
     CHECK(message_of<shape_error>([&] { (void)view_of(numbers, 5, 5); }) ==
@@ -108,7 +108,7 @@ TEST_CASE("what cannot be viewed is refused")
           "view_of: axis 0 of [4,5] has the stride 6 but must have 5; heed's tensors are row-major (layout_right)");
 }
 
-TEST_CASE("a policy of views, const and not, beside arrays: the same bits as one of arrays")
+TEST_CASE("a policy of views, const or not, mixed with arrays gives the same bits as a policy of arrays")
 {
     const std::size_t B = 2, T = 5, D = 6, Q = 3, A = 4;
     const auto W = random<float>({Q, A}, 1), U = random<float>({D, A}, 2);
@@ -142,7 +142,7 @@ TEST_CASE("a policy of views, const and not, beside arrays: the same bits as one
     check(attention{score::additive{W_view, U_view, v}, normalize::softmax{}, combine::weighted_sum{}});
     check(attention{score::additive{W, U_view, v}, normalize::softmax{}, combine::weighted_sum{}});
 
-    // An array beside a view is copied once, and kept by the policy and its copies.
+    // An array mixed with a view is copied once, and shared by the policy and its copies.
     const auto kept = [&] {
         const array<float, 2> gone = W;
         return score::additive{gone, U_view, v};
@@ -151,7 +151,7 @@ TEST_CASE("a policy of views, const and not, beside arrays: the same bits as one
     CHECK(kept.U.data() == own_U.data());
 }
 
-TEST_CASE("parameters in memory of the caller's: trained where they are")
+TEST_CASE("parameters in the caller's memory are trained in place")
 {
     const std::size_t I = 3, H = 2;
     std::vector<float> numbers(I * 3 * H + 3 * H + H * 2 * H + H * H);
@@ -169,7 +169,7 @@ TEST_CASE("parameters in memory of the caller's: trained where they are")
     const std::vector<float> before = numbers;
 
     const auto x = random<float>({4, I}, 1);
-    const auto h = random<float>({4, H}, 2);  // not zeros: all of U takes part
+    const auto h = random<float>({4, H}, 2);  // not zeros: uses all of U
     train::adam<float> optimizer({.rate = 0.05});
     ad::tape<float> on;
     const auto loss = [&] {
@@ -203,14 +203,14 @@ TEST_CASE("Eigen's matrices, vectors and maps")
     Eigen::VectorXf v = Eigen::VectorXf::LinSpaced(4, 0, 3);
     CHECK(view_of(v).shape == shape_of_rank<1>{4});
     CHECK(view_of(Eigen::Map<const Eigen::VectorXf>(v.data(), 4)).data == v.data());
-    // x W by both.
+    // x W with both libraries.
     const array<float, 2> x{{1, 2, 3}};
     const auto y = ops::linear(x, view);
     for (int j = 0; j < 4; ++j) CHECK(y(0, static_cast<std::size_t>(j)) == m(0, j) + 2 * m(1, j) + 3 * m(2, j));
     CHECK(message_of<shape_error>([&] { (void)view_of(m.leftCols(2)); }).substr(0, 57) ==
           "view_of: this matrix [3,2] is a part of a wider one, whos");
     CHECK(view_of(m.topRows(2)).shape == shape_of_rank<2>{2, 4});
-    // A column-major one is the transpose of a row-major one.
+    // A column-major matrix is the transpose of a row-major matrix.
     Eigen::MatrixXf columns_first = m;
     const auto transposed = view_of(columns_first.data(), columns_first.cols(), columns_first.rows());
     CHECK(same_bits(copy_of(transposed), ops::transpose(copy_of(view))));

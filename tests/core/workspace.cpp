@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("a thread's workspace is kept from call to call, and let go on request")
+TEST_CASE("a thread's workspace is kept between calls, and freed on request")
 {
     release_workspace();
     CHECK(workspace_size() == 0);

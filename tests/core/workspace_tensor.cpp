@@ -11,7 +11,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("a workspace tensor is a handle: copies show the same numbers, in memory that the next scope gets again")
+TEST_CASE("a workspace tensor is a handle: copies share its numbers, and the next scope reuses its memory")
 {
     const auto x = random({2, 3}, 1);
     const scratch outer;

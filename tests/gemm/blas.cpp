@@ -20,7 +20,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// A product of random matrices, and what it must be, by loops in double. Lines are `gap` elements longer than needed.
+/// A product of random matrices, and its expected value by loops in double. Rows are `gap` elements longer than needed.
 template <class T>
 struct random_product {
     blas::op op_a, op_b;
@@ -62,8 +62,8 @@ struct random_product {
         }
     }
 
-    /// The greatest error of C = op(A) op(B) + beta C. With beta = 0, C starts as NaN: it must not be read. What lies
-    /// between its lines must stay.
+    /// The maximum error of C = op(A) op(B) + beta C. With beta = 0, C starts as NaN, which must not be read. The gap
+    /// between rows must not change.
     double error(T beta) const
     {
         auto C = before;
@@ -95,8 +95,8 @@ struct random_product {
 
 constexpr double factors[] = {0, 1, -0.5};
 
-/// All orientations, each with these of the factors before C: all, or the one whose number this and the orientation's
-/// add up to.
+/// Checks all orientations, each with all these values of beta, or with one selected by `only` plus the orientation's
+/// index.
 template <class T>
 void check_errors(std::size_t M, std::size_t N, std::size_t K, std::size_t gap, double rounding,
                   std::size_t only = std::size(factors))
@@ -122,7 +122,7 @@ void check_errors(std::size_t M, std::size_t N, std::size_t K, std::size_t gap, 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes", T, float, double)
+TEST_CASE_TEMPLATE("gemm computes the product, in every orientation and for odd sizes", T, float, double)
 {
     const double rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon());
     for (const std::size_t M : {0u, 1u, 2u, 7u, 33u}) {
@@ -134,10 +134,10 @@ TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes"
     }
 }
 
-TEST_CASE_TEMPLATE("and when it is shared out over threads", T, float, double)
+TEST_CASE_TEMPLATE("gemm agrees when threads share the work", T, float, double)
 {
     const double rounding = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    // The least that is shared out. All pairs of a size, an orientation and a factor before C.
+    // The smallest shared sizes. All pairs of a size, an orientation and beta.
     const struct {
         std::size_t threads, M, N, K, gap;
     } cases[] = {{3, 193, 61, 131, 1},   // over rows; the last shard is odd
@@ -169,7 +169,7 @@ TEST_CASE("two runs agree bit for bit at a given number of threads")
     set_threads(1);
 }
 
-TEST_CASE("products inside shards of our own")
+TEST_CASE("products inside shards of a caller")
 {
     set_threads(2);
     const auto A = random({40, 30}, 1), B = random({30, 50}, 2);
@@ -185,7 +185,7 @@ TEST_CASE("products inside shards of our own")
     for (const auto& result : results) CHECK(support::same_bits(result, must));
 }
 
-TEST_CASE("a vector times a matrix inside shards of our own")
+TEST_CASE("a vector times a matrix inside shards of a caller")
 {
     const std::size_t N = 1501, K = 1001;
     const auto A = random({1, K}, 1), B = random({K, N}, 2);
@@ -204,7 +204,7 @@ TEST_CASE("a vector times a matrix inside shards of our own")
 
 namespace {
 
-/// How many numbers of a product of matrices of dual numbers, each way round and added or not, are wrong.
+/// The number of wrong elements of a product of matrices of dual numbers, in each orientation, added or not.
 template <class T>
 std::size_t wrong_of_duals(bool constant_a, bool constant_b, std::size_t M, std::size_t N, std::size_t K)
 {
@@ -251,7 +251,7 @@ std::size_t wrong_of_duals(bool constant_a, bool constant_b, std::size_t M, std:
 
 }  // namespace
 
-TEST_CASE("products of matrices of dual numbers, each way round, added or not, and where one is constant")
+TEST_CASE("products of matrices of dual numbers, in each orientation, added or not, and with one constant matrix")
 {
     for (const bool a : {false, true}) {
         for (const bool b : {false, true}) {

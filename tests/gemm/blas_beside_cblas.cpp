@@ -13,7 +13,7 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-TEST_CASE("heed's product is cblas_sgemm")
+TEST_CASE("heed's product calls cblas_sgemm")
 {
     using heed::blas::op;
     const auto a = support::random<float>({6, 5}, 1), b = support::random<float>({5, 8}, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// heed beside xtensor-blas in one file, and the same numbers as its dot of plain matrices.
+// heed and xtensor-blas in one file; heed's products equal xtensor-blas's dot of plain matrices.
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("linear is xt::linalg::dot on plain two-dimensional containers")
+TEST_CASE("linear equals xt::linalg::dot on plain two-dimensional containers")
 {
     for (const std::size_t rows : {1u, 2u, 7u, 32u}) {
         const auto x = random({rows, 5}, 1), W = random({5, 9}, 2);
@@ -23,7 +23,7 @@ TEST_CASE("linear is xt::linalg::dot on plain two-dimensional containers")
     }
 }
 
-TEST_CASE("a product with a transposed matrix is xt::linalg::dot of it")
+TEST_CASE("a product with a transposed matrix equals xt::linalg::dot")
 {
     const auto a = random<float>({6, 5}, 1), b = random<float>({8, 5}, 2);
     const array<float, 2> flipped = xt::transpose(b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Products are computed by the BLAS that the program links, not by the loops that xtensor-blas has of its own. The
-// linker is told --wrap=cblas_sgemm and so on: calls to these come here first.
+// Products run in the BLAS that the program links, not in the loops of xtensor-blas. The linker option
+// --wrap=cblas_sgemm and so on redirects these calls here first.
 
 #include <doctest/doctest.h>
 
@@ -37,7 +37,7 @@ HEED_COUNTED(double, cblas_dgemm, cblas_dgemv)
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-TEST_CASE_TEMPLATE("a product is one call of the BLAS", T, float, double)
+TEST_CASE_TEMPLATE("each product is one BLAS call", T, float, double)
 {
     using heed::blas::op;
     for (const std::size_t rows : {1u, 3u}) {  // gemv and gemm

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-// While a product is computed, BLAS uses one thread, however many threads of the program compute products; afterwards
-// it has as many as the program gave it. These tests set that number themselves, whatever the environment says.
+// During products BLAS uses one thread, for any number of threads that compute products; afterwards it has the
+// number that the program set. These tests set that number themselves and ignore the environment.
 
 using namespace heed;
 using blas::detail::one_blas_thread;
@@ -31,7 +31,7 @@ void set_blas_threads(int count)
     if (blas::detail::openblas_set_num_threads != nullptr) blas::detail::openblas_set_num_threads(count);
 }
 
-/// Gives BLAS some threads, and gives back those that it had.
+/// Sets the number of BLAS threads, and restores it.
 struct with_blas_threads {
     int before = blas_threads();
 
@@ -39,7 +39,7 @@ struct with_blas_threads {
     ~with_blas_threads() { set_blas_threads(before); }
 };
 
-/// Can the number of threads be changed at all? Not of another BLAS, nor of an OpenBLAS built without threads.
+/// Whether the number of threads can be set: only with OpenBLAS, built with threads.
 bool blas_takes_threads()
 {
     const with_blas_threads scope(several);
@@ -48,7 +48,7 @@ bool blas_takes_threads()
 
 }  // namespace
 
-TEST_CASE("one BLAS thread from the first user to the last, in whatever order they leave")
+TEST_CASE("one BLAS thread from the first guard to the last, in any order of destruction")
 {
     if (!blas_takes_threads()) return;
     const with_blas_threads scope(several);
@@ -58,7 +58,7 @@ TEST_CASE("one BLAS thread from the first user to the last, in whatever order th
     second.emplace();
     CHECK(blas_threads() == 1);
     first.reset();
-    CHECK(blas_threads() == 1);  // the second one still computes
+    CHECK(blas_threads() == 1);  // the second guard still exists
     first.emplace();
     second.reset();
     CHECK(blas_threads() == 1);
@@ -66,7 +66,7 @@ TEST_CASE("one BLAS thread from the first user to the last, in whatever order th
     CHECK(blas_threads() == several);
 }
 
-TEST_CASE("the same from two threads")
+TEST_CASE("guards in two threads")
 {
     if (!blas_takes_threads()) return;
     const with_blas_threads scope(several);
@@ -91,7 +91,7 @@ TEST_CASE("the same from two threads")
     CHECK(blas_threads() == several);
 }
 
-TEST_CASE("inside of each other, and out of an exception")
+TEST_CASE("nested guards, and an exception")
 {
     if (!blas_takes_threads()) return;
     const with_blas_threads scope(several);
@@ -107,7 +107,7 @@ TEST_CASE("inside of each other, and out of an exception")
     CHECK(blas_threads() == several);
 }
 
-TEST_CASE("a number that the program sets in between is the one that is restored")
+TEST_CASE("a number that the program sets in between is restored")
 {
     if (!blas_takes_threads()) return;
     const with_blas_threads scope(several);
@@ -123,7 +123,7 @@ TEST_CASE("a number that the program sets in between is the one that is restored
     set_blas_threads(1);
     {
         const one_blas_thread guard;
-        set_blas_threads(several);  // against the rules, but what was asked for last holds
+        set_blas_threads(several);  // not allowed, but the last setting applies
     }
     CHECK(blas_threads() == several);
     {
@@ -135,7 +135,7 @@ TEST_CASE("a number that the program sets in between is the one that is restored
     CHECK(blas_threads() == 2);
 }
 
-TEST_CASE("four threads that come and go never see another number than one")
+TEST_CASE("four threads with short-lived guards always see one BLAS thread")
 {
     if (!blas_takes_threads()) return;
     const with_blas_threads scope(several);
@@ -156,7 +156,7 @@ TEST_CASE("four threads that come and go never see another number than one")
     CHECK(blas_threads() == several);
 }
 
-TEST_CASE("products of two threads of the program are the same, bit for bit, however many threads BLAS has")
+TEST_CASE("products of two threads are bitwise equal, with any number of BLAS threads")
 {
     const with_blas_threads scope(several);
     constexpr std::size_t M = 96, N = 80, K = 112;

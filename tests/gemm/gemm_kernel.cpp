@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tests of gemm/blas.cpp without a BLAS, and sizes that heed's own products cut into parts.
+// The tests of gemm/blas.cpp without a BLAS, and sizes that heed's own gemm splits.
 
 #define HEED_BLAS_NONE
 
 #include "blas.cpp"
 
 #if defined(CXXBLAS_DRIVERS_CBLAS_H) || defined(CBLAS_H)
-#error "heed includes a BLAS where there is none"
+#error "heed includes a BLAS in a build without BLAS"
 #endif
 
-TEST_CASE("products deeper and wider than what is laid out at a time are right")
+TEST_CASE("products deeper and wider than the packed blocks are correct")
 {
     check_errors<float>(7, 70, 600, 0, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
     check_errors<float>(3, 1030, 260, 3, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));

@@ -25,7 +25,7 @@ std::vector<float> numbers(std::size_t count, double phase, double size = 1)
     return x;
 }
 
-/// W [K,N] of whole numbers times a scale for each column; every column has a 127 or a -127.
+/// W [K,N] of integers times a scale per column; every column contains 127 or -127.
 struct whole_numbers {
     std::size_t K, N;
     std::vector<int> w;
@@ -42,7 +42,7 @@ struct whole_numbers {
     }
 };
 
-/// What int8 promises of a row: scale f and integers q.
+/// int8 quantization of a row: scale f and integers q.
 struct row_of_integers {
     float f = 0;
     std::vector<int> q;
@@ -59,7 +59,7 @@ struct row_of_integers {
 
 }  // namespace
 
-TEST_CASE("the product is that of the integers, exactly, whatever the sizes")
+TEST_CASE("the product equals that of the integers exactly, for any size")
 {
     for (const std::size_t K : {1u, 2u, 3u, 4u, 5u, 31u, 64u, 130u}) {
         for (const std::size_t N : {1u, 7u, 16u, 63u, 64u, 65u, 150u}) {
@@ -79,7 +79,7 @@ TEST_CASE("the product is that of the integers, exactly, whatever the sizes")
                     for (std::size_t n = 0; n < N; ++n) {
                         long sum = 0;
                         for (std::size_t k = 0; k < K; ++k) sum += long{row.q[k]} * weights.w[k * N + n];
-                        // the column's scale, as packed: its greatest number is 127 times that
+                        // the column's scale as packed: its largest number is 127 times the scale
                         const float s = 127 * weights.s[n] / 127;
                         wrong += std::abs(y[r * N + n] - static_cast<float>(sum) * row.f * s) >
                                  2e-6f * std::abs(static_cast<float>(sum)) * row.f * s;
@@ -104,7 +104,7 @@ TEST_CASE("sums are exact at their largest")
     for (std::size_t i = 0; i < must.size(); ++i) CHECK(y[i] == doctest::Approx(must[i]).epsilon(1e-6));
 }
 
-TEST_CASE("of the product of floats it is off by no more than the two roundings allow")
+TEST_CASE("the error of the float product is within the bounds of the two roundings")
 {
     const std::size_t K = 100, N = 70, R = 9;
     const auto W = numbers(K * N, 1, 0.3), x = numbers(R * K, 2, 4);
@@ -128,10 +128,10 @@ TEST_CASE("of the product of floats it is off by no more than the two roundings 
             nearest = std::min(nearest, bound == 0 ? 1 : std::abs(y[r * N + n] - sum) / bound);
         }
     }
-    CHECK(nearest > 0);  // it is no product of floats
+    CHECK(nearest > 0);  // it is not a product of floats
 }
 
-TEST_CASE("rows that are apart, and adding")
+TEST_CASE("rows with a stride, and adding")
 {
     const std::size_t K = 10, N = 20, R = 8;
     const whole_numbers weights(K, N);
@@ -147,7 +147,7 @@ TEST_CASE("rows that are apart, and adding")
     }
 }
 
-TEST_CASE("a row of zeros gives zeros, a column of zeros too, and NaN stays in its row or column")
+TEST_CASE("a row or column of zeros gives zeros, and NaN stays in its row or column")
 {
     const std::size_t K = 9, N = 40;
     auto W = numbers(K * N, 1);
@@ -174,7 +174,7 @@ TEST_CASE("a row of zeros gives zeros, a column of zeros too, and NaN stays in i
     CHECK(!std::isnan(y[4 * N + 38]));
 }
 
-TEST_CASE("a matrix too long for exact sums is refused")
+TEST_CASE("a matrix too long for exact sums is rejected")
 {
     const std::vector<float> W(int8_panels::longest + 1, 1.0f);
     int8_panels panels;

@@ -18,7 +18,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("products with panels are those of the matrix, for any sizes, strides and numbers of threads", T,
+TEST_CASE_TEMPLATE("products with panels equal those of the matrix, for any sizes, strides and numbers of threads", T,
                    float, double)
 {
     using panels = kernels::panels<T>;
@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("products with panels are those of the matrix, for any sizes,
     }
 }
 
-TEST_CASE("a row's product has the same bits beside any other rows")
+TEST_CASE("a row's product has the same bits in any batch of rows")
 {
     using panels = kernels::panels<float>;
     const std::size_t K = 37, N = panel_width<float>() + 1, rows = 20;

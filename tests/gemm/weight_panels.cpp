@@ -24,7 +24,7 @@ std::vector<float> numbers(std::size_t count, double phase, double size = 1)
 
 }  // namespace
 
-TEST_CASE("products with a model's matrices are computed in 8 bits while these are in use, and only then")
+TEST_CASE("products with a model's matrices use 8 bits only while the quantized weights are in use")
 {
     const std::size_t K = 40, N = 24, R = 3;
     const auto W = numbers(2 * K * N, 1), x = numbers(R * K, 2), other = numbers(K * N, 1);
@@ -60,7 +60,7 @@ TEST_CASE("products with a model's matrices are computed in 8 bits while these a
     CHECK(product(W.data() + K * N) == lower);
 }
 
-TEST_CASE("panels of doubles have no 8 bits")
+TEST_CASE("panels of doubles have no 8-bit form")
 {
     const std::vector<double> W(6, 1.0);
     kernels::weight_panels<double> panels;

@@ -11,7 +11,7 @@ using kernels::quantized_weights;
 
 namespace {
 
-/// Answers 7 for one matrix, and does not know any other.
+/// Returns 7 for one matrix, and rejects other matrices.
 struct sevens : quantized_weights {
     const float* known = nullptr;
     mutable std::size_t asked = 0;
@@ -28,7 +28,7 @@ struct sevens : quantized_weights {
 
 }  // namespace
 
-TEST_CASE("products ask the weights in use, and only for what these contain")
+TEST_CASE("products use the weights in use, and only for the matrices that these contain")
 {
     const std::vector<float> x{1, 2, 3, 4}, W{1, 0, 2, 1, 1, 1}, other = W;  // [2,2] [2,3]
     const std::vector<float> product{3, 2, 4, 7, 4, 10};
@@ -56,7 +56,7 @@ TEST_CASE("products ask the weights in use, and only for what these contain")
         }
         CHECK(quantized_weights::of_this_thread() == &these);
         CHECK(others.asked == 1);
-        // An empty product and one of doubles ask nobody.
+        // An empty product and a product of doubles do not call them.
         const std::size_t before = these.asked;
         kernels::times_weights(0, 3, 2, x.data(), W.data(), false, static_cast<float*>(nullptr));
         const double one = 2, matrix = 3;

@@ -44,7 +44,7 @@ double lambda()
     return std::exp(one) - std::exp(two) + init;
 }
 
-/// softmax of the e-th map of head h: query s among keys 0 … s.
+/// softmax of map e of head h: query s over keys 0 … s.
 std::vector<double> map_of(const array<double, 3>& x, std::size_t h, std::size_t e, std::size_t s)
 {
     std::vector<double> a(s + 1);
@@ -80,9 +80,9 @@ std::vector<double> by_hand(const array<double, 3>& x, std::size_t s)
 
 }  // namespace
 
-TEST_CASE("the difference of two maps, normalized for each head: number by number")
+TEST_CASE("the difference of two maps, normalized for each head, matches scalar loops")
 {
-    for (const std::size_t T : {std::size_t{5}, std::size_t{66}}) {  // without tiles, and with them
+    for (const std::size_t T : {std::size_t{5}, std::size_t{66}}) {  // without and with tiles
         const auto x = random({1, T, D}, 10);
         const auto attend = with(head());
         const auto is = attend(attend.on(x), x, causal{});
@@ -108,7 +108,7 @@ TEST_CASE("weights of a step, and their differences")
     }
 }
 
-TEST_CASE("all at once, one by one, and with a memory that grows")
+TEST_CASE("all at once, one by one, and over a growing memory")
 {
     const auto check = [](const auto& attend, std::size_t T) {
         const auto x = random({2, T, D}, 10);
@@ -142,7 +142,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     }
 }
 
-TEST_CASE("gradients by input, matrices, lambda and gain")
+TEST_CASE("gradients with respect to input, matrices, lambda and gain")
 {
     const auto f = [](const auto& x, const auto& W, const auto& l, const auto& g) {
         const multi_head attend{
@@ -159,7 +159,7 @@ TEST_CASE("gradients by input, matrices, lambda and gain")
     CHECK_GRADIENT([](const auto& x, const auto& g) { return ops::rms_norm(x, g, 1e-5); }, random({2, 3, 6}, 1), gain);
 }
 
-TEST_CASE("an empty row gives 0, the layers' first lambdas, and what does not fit")
+TEST_CASE("an empty row gives 0, initial lambdas by layer, and shapes that do not fit")
 {
     const auto x = random({2, 4, D}, 10);
     const auto attend = with(head());

@@ -40,7 +40,7 @@ double times(const array<double, 3>& x, std::size_t t, const array<double, 2>& M
     return sum;
 }
 
-/// The context of query s among keys 0 … s, before W_O: column c.
+/// The context of query s over keys 0 … s, before W_O: column c.
 double of_heads(const array<double, 3>& x, std::size_t s, std::size_t c)
 {
     const std::size_t h = c / V;
@@ -57,9 +57,9 @@ double of_heads(const array<double, 3>& x, std::size_t s, std::size_t c)
 
 }  // namespace
 
-TEST_CASE("each head has its own part of the gate, elementwise or headwise")
+TEST_CASE("each head has its slice of the gate, elementwise or headwise")
 {
-    for (const std::size_t T : {std::size_t{5}, std::size_t{66}}) {  // without tiles, and with them
+    for (const std::size_t T : {std::size_t{5}, std::size_t{66}}) {  // without and with tiles
         const auto x = random({1, T, D}, 5);
         for (const std::size_t G : {n * V, n}) {
             const auto gate = random({D, G}, 6);
@@ -109,7 +109,7 @@ TEST_CASE("a gate with a bias: σ(X W + b)")
     CHECK(names.back() == "joined.b");
 }
 
-TEST_CASE("all at once, one by one, and with a memory that grows")
+TEST_CASE("all at once, one by one, and over a growing memory")
 {
     const auto attend = with(random({D, n * V}, 6));
     for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {
@@ -132,7 +132,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     }
 }
 
-TEST_CASE("gradients by input and gate")
+TEST_CASE("gradients with respect to input and gate")
 {
     for (const std::size_t G : {n * V, n}) {
         const auto f = [&](const auto& x, const auto& gate) {
@@ -151,7 +151,7 @@ TEST_CASE("gradients by input and gate")
     CHECK(names.size() == 5);
 }
 
-TEST_CASE("a query of two parts gates by its state")
+TEST_CASE("a query of two parts is gated by its state")
 {
     const per_head::gated gate{random({D, n}, 6)};
     const auto c = random({1, n * V}, 5), q = random({1, D}, 7);
@@ -161,7 +161,7 @@ TEST_CASE("a query of two parts gates by its state")
     CHECK_THROWS_WITH_AS((void)wrong(wrong.on(x), x), doctest::Contains("must be a multiple"), shape_error);
 }
 
-TEST_CASE("combine::gated answers many queries at once, with and without tiles")
+TEST_CASE("combine::gated runs many queries at once, with and without tiles")
 {
     using gate_type = combine::gated<array<double, 2>, array<double, 1>>;
     static_assert(finishes_a_matrix<gate_type>());

@@ -43,14 +43,14 @@ numbers word(const array<double, 3>& x, std::size_t b, std::size_t t)
     for (std::size_t i = 0; i < D; ++i) y.push_back(x(b, t, i));
     return y;
 }
-/// Two numbers, turned by the angle p.
+/// Two numbers, rotated by the angle p.
 numbers turned(numbers x, std::size_t p)
 {
     const double c = std::cos(static_cast<double>(p)), s = std::sin(static_cast<double>(p));
     return {c * x[0] - s * x[1], s * x[0] + c * x[1]};
 }
 
-/// Equations 9 to 19, number by number: query s of sentence b, which sees the keys 0 … last.
+/// Equations 9 to 19 in scalar loops: query s of sentence b, which sees the keys 0 … last.
 numbers by_hand(const array<double, 3>& x, const array<double, 3>& q, std::size_t b, std::size_t s, std::size_t last)
 {
     numbers all;
@@ -79,7 +79,7 @@ numbers by_hand(const array<double, 3>& x, const array<double, 3>& q, std::size_
 
 }  // namespace
 
-TEST_CASE("the equations, number by number, absorbed and expanded, with and without tiles")
+TEST_CASE("the equations in scalar loops, absorbed and expanded, with and without tiles")
 {
     for (const std::size_t T : {std::size_t{6}, std::size_t{66}}) {
         const auto x = random({2, T, D}, 8), q = random({2, T, D}, 9);
@@ -96,9 +96,10 @@ TEST_CASE("the equations, number by number, absorbed and expanded, with and with
     }
 }
 
-TEST_CASE("a part of the turned numbers may stay as it is")
+TEST_CASE("a slice of the rotated part may stay unrotated")
 {
-    // Two more numbers for each head, which queries do not read: the same contexts if only the first two are turned.
+    // Two more dimensions per head, which queries do not read: the contexts do not change if only the first two are
+    // rotated.
     const double scale = std::sqrt(double{K + R + 2} / double{K + R});
     auto wide_KR = random({D, R + 2}, 10);
     auto wide_QR = filled<double, 2>({D, n * (R + 2)}, 0);
@@ -125,7 +126,7 @@ TEST_CASE("a part of the turned numbers may stay as it is")
     }
 }
 
-TEST_CASE("a step is that of the expanded heads, weights included, under masks and lengths")
+TEST_CASE("a step equals that of the expanded heads, including weights, with masks and lengths")
 {
     const std::size_t T = 6;
     const auto x = random({2, T, D}, 8);
@@ -154,7 +155,7 @@ TEST_CASE("a step is that of the expanded heads, weights included, under masks a
     for (std::size_t o = 0; o < O; ++o) CHECK(none.context(1, o) == 0);
 }
 
-TEST_CASE("all at once, one by one, and with a memory that grows")
+TEST_CASE("all at once, one by one, and over a growing memory")
 {
     const auto grow = [](const auto& attend, std::size_t T, const auto& begin) {
         const auto x = random({2, T, D}, 8), q = random({2, T, D}, 9);
@@ -186,7 +187,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     }
 }
 
-TEST_CASE("a KV cache: hypotheses share what they have in common, and nothing is copied")
+TEST_CASE("a KV cache: hypotheses share their common prefix, without copies")
 {
     const auto attend = with();
     const auto x = random({2, 6, D}, 8);
@@ -200,13 +201,13 @@ TEST_CASE("a KV cache: hypotheses share what they have in common, and nothing is
     const auto next = attend.extend(beam, more);
     const auto plain = attend.extend(attend.on(words_of(x, 0, 5)).rows(chosen), more);
     CHECK(distance(gathered(next).latent, plain.latent) < 1e-13);
-    CHECK(distance(gathered(begun).latent, attend.on(words_of(x, 0, 5)).latent) == 0);  // as it was
+    CHECK(distance(gathered(begun).latent, attend.on(words_of(x, 0, 5)).latent) == 0);  // unchanged
     const auto state = attend.start(next);
     const auto is = attend.step(next, q, state), must = attend.step(plain, q, state);
     CHECK(distance(is.context, must.context) < 1e-13);
     CHECK(distance(is.weights, must.weights) < 1e-13);
     CHECK(distance(attend.compose(next, q, state).context, must.context) < 1e-12);
-    // Room is taken for twice as many positions: a word more does not move what was there.
+    // Capacity doubles: another word does not move the earlier ones.
     auto one = with_cache(attend.on(words_of(x, 0, 1)));
     const auto* const score_index = one.latent.row(0);
     for (std::size_t t = 1; t < 6; ++t) one = attend.extend(one, words_of(x, t, 1));
@@ -214,7 +215,7 @@ TEST_CASE("a KV cache: hypotheses share what they have in common, and nothing is
     CHECK(distance(gathered(one).latent, attend.on(x).latent) < 1e-13);
 }
 
-TEST_CASE("a window that slides over a KV cache equals a mask over all positions")
+TEST_CASE("a sliding window over a KV cache equals a mask over all positions")
 {
     constexpr std::size_t T = 30, window = 5;
     const auto attend = with();
@@ -243,10 +244,10 @@ TEST_CASE("a window that slides over a KV cache equals a mask over all positions
                          shape_error);
 }
 
-TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
+TEST_CASE("gradients with respect to input and every matrix, in both forms and by steps")
 {
     for (const auto form : {latent_form::absorbed, latent_form::expanded}) {
-        const auto f = [form](const auto& x, const auto& W) {  // W [5,8] in all places
+        const auto f = [form](const auto& x, const auto& W) {  // W [5,8] in all roles
             const auto part = [&W](std::size_t rows, std::size_t columns, double by) {
                 return ops::scale(ops::slice_columns(ops::slice_rows(W, 0, rows), 0, columns), by);
             };
@@ -294,9 +295,10 @@ TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
     for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == support::approx(must[i]));
 }
 
-TEST_CASE("the norm of c_j, as the published models have it")
+TEST_CASE("the norm of c_j, as in the published models")
 {
-    // Against heads without a norm whose c_j are normalized by hand: x = [c; what is turned], matrices that cut it.
+    // Against heads without a norm whose c_j are normalized beforehand: x = [c; rotated part], with matrices that
+    // select the two.
     const auto gain = random({C}, 31);
     const auto x = random({2, 7, D}, 8), q = random({2, 7, D}, 9);
     array<double, 3> made(shape_of_rank<3>{2, 7, C + R}, 0.0);
@@ -336,7 +338,7 @@ TEST_CASE("the norm of c_j, as the published models have it")
         return attend(attend.on(words), words, causal{});
     };
     CHECK_GRADIENT(f, random({1, 3, D}, 4), gain);
-    // Its gain is one more parameter.
+    // Its gain is an additional parameter.
     const latent_heads attend{n,
                               W_Q,
                               W_QR,
@@ -357,7 +359,7 @@ TEST_CASE("the norm of c_j, as the published models have it")
     CHECK(count == 8);
 }
 
-TEST_CASE("what does not fit is told with names and numbers")
+TEST_CASE("misfits are reported with names and numbers")
 {
     auto attend = with();
     const auto x = random({2, 4, D}, 8);

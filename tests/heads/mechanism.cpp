@@ -18,7 +18,7 @@ namespace {
 
 namespace mine {
 
-/// An attention whose contexts are halved: what a mechanism of a user's must define.
+/// An attention with halved contexts: the functions that a custom mechanism must define.
 template <class Attention>
 struct halved : mechanism<halved<Attention>> {
     Attention attend;
@@ -58,7 +58,7 @@ constexpr std::size_t B = 2, T = 5, S = 3, D = 4;
 
 }  // namespace
 
-TEST_CASE("a mechanism of a user's has all calls of an attention")
+TEST_CASE("a custom mechanism has every function of an attention")
 {
     const attention whole{score::additive{random({D, 3}, 1), random({D, 3}, 2), random({3}, 3)}, normalize::temporal{},
                           combine::weighted_sum{}};

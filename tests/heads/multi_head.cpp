@@ -36,7 +36,7 @@ TEST_CASE("heads of the Transformer, in one line")
     CHECK(parameter_count(attend) == 3 * (Q * K + D * K + D * V + V * O));
 }
 
-TEST_CASE("heads with parameters and memory of their own: additive, temporal")
+TEST_CASE("heads with different parameters and histories: additive, temporal")
 {
     const auto heads = additive_heads(2, normalize::temporal{});
     const auto attend = with_projections(heads, 2);
@@ -66,7 +66,7 @@ TEST_CASE("heads of different kinds, and queries with a word")
     support::check_gradients(attend, describe, D);
 }
 
-TEST_CASE("one head with identity projections is the mechanism itself")
+TEST_CASE("one head with identity projections equals the mechanism")
 {
     const auto check = [](const auto& plain) {
         const multi_head one{std::vector{plain}, identity(D), identity(D), identity(D), identity(D)};
@@ -84,14 +84,14 @@ TEST_CASE("one head with identity projections is the mechanism itself")
                     combine::weighted_sum{}});
 }
 
-TEST_CASE("masks reach every head")
+TEST_CASE("masks apply to every head")
 {
     const double none = -std::numeric_limits<double>::infinity();
     const auto heads = additive_heads(2, normalize::temporal{});
     const auto attend = with_projections(heads, 2);
     const auto annotations = random({2, 4, D}, 1), queries = random({2, 3, Q}, 2);
     const auto memory = attend.on(annotations, lengths{4, 3});
-    // Steps with a mask each, against all at once with the mask for all.
+    // Steps with one mask each, compared with all at once with a mask for all.
     const auto check = [&](const auto& all, const auto& of_step) {
         auto state = attend.start(memory);
         const auto contexts = attend(memory, queries, all);
@@ -123,7 +123,7 @@ TEST_CASE("masks reach every head")
               doctest::Approx(1).epsilon(1e-14));
     }
 
-    // What the batch's mask hides may be NaN; without it the sentence is the shorter one.
+    // Positions that the batch's mask hides may be NaN; without the mask the sentence is the shorter one.
     auto broken = annotations;
     for (std::size_t d = 0; d < D; ++d) broken(0, 1, d) = broken(1, 1, d) = std::nan("");
     boolean_mask<2> hidden(shape_of_rank<2>{2, 4});
@@ -137,7 +137,7 @@ TEST_CASE("masks reach every head")
     CHECK(support::distance(attend(attend.on(broken, hidden), queries), attend(attend.on(cut), queries)) < 1e-14);
 }
 
-TEST_CASE("keys and values of different annotations")
+TEST_CASE("keys and values from different annotations")
 {
     const auto attend = with_projections(
         std::vector(2, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}), 2);
@@ -162,7 +162,7 @@ TEST_CASE("keys and values of different annotations")
     }
 }
 
-TEST_CASE("a state of several heads can be reordered, as a beam does, and copied")
+TEST_CASE("a state of several heads can be reordered, as in a beam, and copied")
 {
     const auto attend = with_projections(additive_heads(2, normalize::temporal{}), 2);
     const auto annotations = random({2, 4, D}, 1);
@@ -197,7 +197,7 @@ TEST_CASE("scores of +-1e4 in float")
     }
 }
 
-TEST_CASE("what does not fit is told with names and numbers")
+TEST_CASE("misfits are reported with names and numbers")
 {
     const auto attend =
         with_projections(std::vector(2, attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}}), 2);
@@ -257,7 +257,7 @@ TEST_CASE("split_heads and concat_heads: values and gradients")
     CHECK_GRADIENT(
         [](const auto& y) {
             const auto two = ops::split_heads(y, 3u);
-            return ops::multiply(two[0], two[2]);  // the middle part is not used
+            return ops::multiply(two[0], two[2]);  // the middle slice is not used
         },
         x);
     CHECK_GRADIENT([](const auto& y) { return ops::split_heads(y, 2u)[1]; }, random({3, 4}, 2));
@@ -280,7 +280,7 @@ TEST_CASE("split_heads and concat_heads: values and gradients")
                             "concat_heads: a part is [3,3] but must be [2,3]"));
 }
 
-TEST_CASE("a memory that is extended word by word is that of all words at once")
+TEST_CASE("a memory extended word by word equals that of all words at once")
 {
     const auto words = random({2, 4, 6}, 71), queries = random({2, 3, 6}, 72);
     const auto part = [&](std::size_t first, std::size_t count) {
@@ -325,7 +325,7 @@ void check_near(const X& is, const X& must, double tolerance)
 
 }  // namespace
 
-TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
+TEST_CASE("grouped heads equal heads with repeated keys and values")
 {
     constexpr std::size_t n = 4, G = 2, B = 2, T = 7, S = 6;
     const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -379,7 +379,7 @@ TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
         shape_error);
 }
 
-TEST_CASE("heads that share keys may have a function of the score, and heads that prepare keys share none")
+TEST_CASE("heads that share keys support a function of the score, and heads that prepare keys cannot share them")
 {
     constexpr std::size_t n = 4, G = 2;
     const auto alibi = [](auto e, score_index p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
@@ -401,7 +401,7 @@ TEST_CASE("heads that share keys may have a function of the score, and heads tha
     CHECK(narrow(narrow.on(annotations), queries).shape()[2] == O);
 }
 
-TEST_CASE("a function of the score knows which head asks, step by step and all at once")
+TEST_CASE("a function of the score reads the head's index, step by step and all at once")
 {
     constexpr std::size_t n = 3, B = 2, T = 70, S = 60;
     const auto alibi = [](auto e, score_index p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
@@ -434,7 +434,7 @@ TEST_CASE("a function of the score knows which head asks, step by step and all a
 
 namespace biases_of_projections {
 
-// Biases of multi_head's projections: those of a column of ones beside the input.
+// Biases of multi_head's projections, compared with weights of a column of ones appended to the input.
 using support::random;
 
 namespace {
@@ -443,7 +443,7 @@ constexpr std::size_t B = 2, T = 4, S = 3, D = 5, n = 2, G = 1, K = 3, V = 2, O 
 
 auto heads() { return std::vector(n, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}); }
 
-/// x with a 1 behind each row.
+/// x with a 1 appended to each row.
 array<double, 3> with_one(const array<double, 3>& x)
 {
     const auto [rows, columns, width] = shape_of(x);
@@ -468,7 +468,7 @@ const auto b_Q = random({n * K}, 5), b_K = random({G * K}, 6), b_V = random({G *
 
 }  // namespace
 
-TEST_CASE("a bias is the weight of a one behind the input")
+TEST_CASE("a bias equals the weight of a constant input of 1")
 {
     const multi_head with{heads(), W_Q, W_K, W_V, W_O, per_head::identity{}, biases{b_Q, b_K, b_V, b_O}};
     const multi_head without{heads(), with_row(W_Q, b_Q), with_row(W_K, b_K), with_row(W_V, b_V), W_O};
@@ -491,14 +491,14 @@ TEST_CASE("a bias is the weight of a one behind the input")
                                 ops::step_of(must, s)) < 1e-14);
     }
 
-    // A memory that grows has the biases, too.
+    // A growing memory applies the biases as well.
     const auto sentence = random({1, T, D}, 12), asks = random({1, S, D}, 13);
     const auto grown =
         with.extend(with.on(ops::positions_between(sentence, 0, 3)), ops::positions_between(sentence, 3, 1));
     CHECK(support::distance(with(grown, asks), with(with.on(sentence), asks)) < 1e-14);
 }
 
-TEST_CASE("their gradient, and their names")
+TEST_CASE("gradients and names of biases")
 {
     multi_head model{heads(), W_Q, W_K, W_V, W_O, per_head::identity{}, biases{b_Q, b_K, b_V, b_O}};
     const auto x = random({B, T, D}, 10), q = random({B, S, D}, 11);
@@ -514,7 +514,7 @@ TEST_CASE("their gradient, and their names")
           std::vector<std::string>{"W_Q", "W_K", "W_V", "W_O", "bias.b_Q", "bias.b_K", "bias.b_V", "bias.b_O"});
 }
 
-TEST_CASE("a bias that does not fit, and a state with its word")
+TEST_CASE("a bias that does not fit, and the size of no_biases")
 {
     const auto x = random({B, T, D}, 10), q = random({B, S, D}, 11);
     const multi_head wrong{heads(), W_Q, W_K, W_V, W_O, per_head::identity{}, biases{b_K, b_K, b_V, b_O}};
@@ -523,7 +523,7 @@ TEST_CASE("a bias that does not fit, and a state with its word")
     static_assert(sizeof(no_biases) == 1);
 }
 
-TEST_CASE("a policy's bias, or none")
+TEST_CASE("a policy with or without a bias")
 {
     const auto x = random({2, 3}, 1), W = random({3, 4}, 2);
     const auto b = random({4}, 3);

@@ -21,7 +21,7 @@ using support::random;
 namespace scalar = support::scalar;
 namespace running = support::running;
 
-TEST_CASE("hops: each asks with what the ones before found")
+TEST_CASE("each hop's query includes the context of the previous hop")
 {
     const auto scores = [](std::size_t i) { return score::general{random({D, D}, 50 + i, 0.5)}; };
     const auto softmax_hop = [&](std::size_t i) {
@@ -41,7 +41,7 @@ TEST_CASE("hops: each asks with what the ones before found")
         check_contracts(attend, describe);
     }
     {
-        // Of different kinds, one of them with memory.
+        // Different kinds, one with history.
         const attention second{scores(1), normalize::temporal{}, combine::weighted_sum{}};
         const multi_hop attend{std::tuple{softmax_hop(0), second}};
         const std::vector<loop> loops{{scalar::general(rows(scores(0).W)), false},
@@ -62,7 +62,7 @@ auto mixed_of(Matrix W, Matrix U)
     return mixed<Matrix>{std::move(W), std::move(U)};
 }
 
-/// An update with parameters: q' = tanh(q W + c U), whatever the sizes.
+/// An update with parameters: q' = tanh(q W + c U), for any sizes.
 template <class Matrix>
 struct mixed {
     Matrix W, U;
@@ -74,13 +74,13 @@ struct mixed {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto first = visit("W", self.W);  // before the other: arguments of a function have no order
+        auto first = visit("W", self.W);  // first: function arguments are evaluated in any order
         return mixed_of(std::move(first), visit("U", self.U));
     }
 };
 }  // namespace
 
-TEST_CASE("hops with an update of one's own, where sizes differ")
+TEST_CASE("hops with a custom update, with different sizes")
 {
     const score::general score{random({Q, D}, 60)};
     const attention hop{score, normalize::softmax{}, combine::weighted_sum{}};
@@ -98,7 +98,7 @@ TEST_CASE("hops with an update of one's own, where sizes differ")
     CHECK(names == std::vector<std::string>{"hops.0.score.W", "hops.1.score.W", "update.W", "update.U"});
 }
 
-TEST_CASE("hops: the query goes on, with its word; one hop is the mechanism itself")
+TEST_CASE("the next hop keeps the query's word; one hop equals the mechanism")
 {
     const auto Y = random({2, A}, 40);
     const score::with_word score{score::additive{random({D, A}, 41), random({D, A}, 42), random({A}, 43)}, Y};

@@ -38,7 +38,7 @@ double times(const array<double, 3>& x, std::size_t b, std::size_t t, const arra
     return sum;
 }
 
-/// The context of query s of sentence b, where sees(j); number by number.
+/// The context of query s of sentence b over the keys j with sees(j), in scalar loops.
 std::vector<double> by_hand(const array<double, 3>& q, const array<double, 3>& x, std::size_t b, std::size_t s,
                             const std::function<bool(std::size_t)>& sees)
 {
@@ -72,7 +72,7 @@ std::vector<double> by_hand(const array<double, 3>& q, const array<double, 3>& x
 
 }  // namespace
 
-TEST_CASE("scores are mixed before softmax, weights after it: number by number, under every mask")
+TEST_CASE("scores are mixed before softmax and weights after it, with every mask, as in scalar loops")
 {
     const std::size_t S = 5, T = 6;
     const lengths real{6, 4};
@@ -82,7 +82,7 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
     present of_all(shape_of_rank<2>{2, T});
     boolean_mask<3> of_each(shape_of_rank<3>{2, S, T});
     for (std::size_t i = 0; i < 2 * T; ++i) of_all[i] = i % 3 != 1;
-    for (std::size_t i = 0; i < 2 * S * T; ++i) of_each[i] = i % 4 != 2 && i > T;  // the first query sees nothing
+    for (std::size_t i = 0; i < 2 * S * T; ++i) of_each[i] = i % 4 != 2 && i > T;  // the first query sees no key
     const auto check = [&](const auto& mask, const auto& sees) {
         const auto is = attend(memory, q, mask);
         for (std::size_t b = 0; b < 2; ++b) {
@@ -114,7 +114,7 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
     CHECK(one.weights(1, 2, 0) != 0);
 }
 
-TEST_CASE("a mask that does not fit is refused")
+TEST_CASE("a mask that does not fit is rejected")
 {
     const auto attend = with(P_l, P_w);
     const auto x = random({2, 6, D}, 7), q = random({2, 5, D}, 8);
@@ -129,7 +129,7 @@ TEST_CASE("a mask that does not fit is refused")
     refused(boolean_mask<3>(shape_of_rank<3>{2, 4, 6}));
 }
 
-TEST_CASE("a function of an index as a mask, with numbers of its own")
+TEST_CASE("a lambda with captured numbers as a mask")
 {
     const auto attend = with(P_l, P_w);
     const auto x = random({2, 6, D}, 7), q = random({2, 5, D}, 8);
@@ -142,7 +142,7 @@ TEST_CASE("a function of an index as a mask, with numbers of its own")
     CHECK(support::same_bits(attend.weights_of(memory, q, sees), attend.weights_of(memory, q, must)));
 }
 
-TEST_CASE("unit matrices leave the heads as they are")
+TEST_CASE("identity matrices leave the heads unchanged")
 {
     array<double, 2> unit(shape_of_rank<2>{n, n}, 0.0);
     for (std::size_t i = 0; i < n; ++i) unit(i, i) = 1;
@@ -155,7 +155,7 @@ TEST_CASE("unit matrices leave the heads as they are")
     CHECK(distance(a.weights, b.weights) < 1e-12);
 }
 
-TEST_CASE("biases of all four projections, and numbers of each head's normalizer")
+TEST_CASE("biases of all four projections, and normalizers with parameters per head")
 {
     array<double, 2> unit(shape_of_rank<2>{n, n}, 0.0);
     for (std::size_t i = 0; i < n; ++i) unit(i, i) = 1;
@@ -181,7 +181,7 @@ TEST_CASE("biases of all four projections, and numbers of each head's normalizer
     CHECK_MESSAGE(bool(found), found.text());
 }
 
-TEST_CASE("many blocks of queries, one by one, and a memory that grows")
+TEST_CASE("many blocks of queries, one by one, and a growing memory")
 {
     const auto check = [](const auto& attend, std::size_t T, std::size_t chunk) {
         const auto x = random({2, T, D}, 7);
@@ -231,7 +231,7 @@ TEST_CASE("gradients, also of many blocks")
         return attend(attend.on(x), x, causal{} & sliding_window{3});
     };
     CHECK_GRADIENT(f, random({2, 5, D}, 7), W_Q, P_l);
-    const auto padded = [](const auto& x, const auto& P) {  // each sentence is cut elsewhere
+    const auto padded = [](const auto& x, const auto& P) {  // sentences have different lengths
         const auto attend = with(P, ops::transpose(P));
         return attend(attend.on(x, lengths{6, 3, 0}), x, causal{});
     };
@@ -243,7 +243,7 @@ TEST_CASE("gradients, also of many blocks")
         return attend(attend.on(x), last, causal{});
     };
     CHECK_GRADIENT(many, P_l);
-    ad::tape<double> on;  // keeps no scores: fewer numbers than one head has
+    ad::tape<double> on;  // keeps no scores: less memory than one head's scores
     const auto X = on.parameter(x);
     const auto lifted_from = with(P_l, P_w);
     const auto lifted = ad::lift(on, lifted_from);
@@ -263,7 +263,7 @@ TEST_CASE("operations")
     CHECK_GRADIENT([](const auto& x, const auto& P) { return ops::mix_heads(x, P); }, random({3, 2, 4}, 1),
                    random({3, 2}, 2));
     CHECK_GRADIENT([](const auto& x) { return ops::reshaped(x, shape_of_rank<2>{2, 12}); }, random({2, 4, 3}, 1));
-    const auto x = random({3, 2, 700}, 1);  // more than one piece
+    const auto x = random({3, 2, 700}, 1);  // more than one chunk
     const auto P = random({3, 2}, 2);
     const auto y = ops::mix_heads(x, P);
     for (const std::size_t t : {std::size_t{0}, std::size_t{511}, std::size_t{699}})

@@ -96,7 +96,7 @@ struct additive_case {
         return sum;
     }
 
-    /// The head of kernels/additive.hpp in plain loops.
+    /// The equations of kernels/additive.hpp in plain loops.
     void check_forward()
     {
         forward();
@@ -170,8 +170,8 @@ TEST_CASE("additive step: gradients")
     }
 }
 
-TEST_CASE_TEMPLATE("additive step: a sentence alone, in a batch, and with any number of threads is the same", T, float,
-                   double)
+TEST_CASE_TEMPLATE("additive step: a sentence alone, in a batch, and with any number of threads gives the same bits", T,
+                   float, double)
 {
     for (int kind = 0; kind < 3; ++kind) {
         for (const std::size_t batch : {2u, 13u}) {
@@ -221,7 +221,7 @@ TEST_CASE_TEMPLATE("additive step: a sentence alone, in a batch, and with any nu
     }
 }
 
-TEST_CASE("additive step: each gradient may be left out, and so may each incoming one")
+TEST_CASE("additive step: each gradient is optional, and so is each incoming gradient")
 {
     additive_case<double> x(18, 21, 5, {5, 2}, 2);
     x.forward();
@@ -238,7 +238,7 @@ TEST_CASE("additive step: each gradient may be left out, and so may each incomin
         if (wanted == 3) CHECK(h == all.values);
         if (wanted == 4) CHECK(l == all.history);
     }
-    // The backward is linear in the incoming gradients: the three parts add up to the whole.
+    // The backward pass is linear in the incoming gradients: the three parts sum to the total.
     list<double> v(x.v.size());
     for (int part = 0; part < 3; ++part) {
         additive_backward<double>(x.step(), x.scores.data(), x.weights.data(), part == 0 ? x.d_context.data() : nullptr,
@@ -252,7 +252,7 @@ TEST_CASE("additive step: each gradient may be left out, and so may each incomin
     CHECK(zero == list<double>(zero.size(), 0));
 }
 
-TEST_CASE("additive step: scores of 1e4 are exact, with history and without")
+TEST_CASE("additive step: scores of 1e4 are exact, with and without history")
 {
     // e = 1e4 tanh(k): with k = ±30 exactly ±1e4.
     additive_case<float> x(1, 2, 4, {4}, 2);
@@ -277,7 +277,7 @@ TEST_CASE("additive step: scores of 1e4 are exact, with history and without")
     CHECK(d.history[3] == support::approx(x.d_next[3]));
 }
 
-TEST_CASE("weighted sum: gradient of either side alone, and the composed step equals the fused one")
+TEST_CASE("weighted sum: gradients of each side separately, and the composed step equals the fused step")
 {
     additive_case<double> x(9, 21, 7, {7, 0, 3}, 0);
     x.forward();

@@ -19,7 +19,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sums of a block are plain sums; very many numbers keep their digits", T, float, double)
+TEST_CASE_TEMPLATE("sums of a block match plain sums, and are accurate for very many numbers", T, float, double)
 {
     constexpr std::size_t n = 5;
     for (const std::size_t rows : {std::size_t{0}, std::size_t{1}, numbers_of_block, std::size_t{1} << 20}) {
@@ -50,11 +50,11 @@ TEST_CASE_TEMPLATE("sums of a block are plain sums; very many numbers keep their
             CHECK(std::fabs(static_cast<long double>(lanes.get()[i]) - of_lanes) <= 16 * eps * of_lanes);
         if (rows > numbers_of_block && sizeof(T) == 4)
             CHECK(std::fabs(static_cast<long double>(plain[1]) - exact[1]) >
-                  16 * eps * exact[1]);  // as plain sums do not
+                  16 * eps * exact[1]);  // which plain sums exceed
     }
 }
 
-TEST_CASE_TEMPLATE("sums in blocks: what is infinite or NaN stays so, in its column alone", T, float, double)
+TEST_CASE_TEMPLATE("sums in blocks: infinite and NaN results stay in their column", T, float, double)
 {
     const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
     list<T> y(4, T(0));

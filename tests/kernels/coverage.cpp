@@ -72,7 +72,7 @@ TEST_CASE_TEMPLATE("coverage: plain loops agree, with any number of threads", T,
     CHECK(same_bits(many.next(), alone));
 }
 
-TEST_CASE("coverage: gradients, each of them alone, too")
+TEST_CASE("coverage: gradients, also separately")
 {
     coverage_case<double> x(2, 3, 5);
     const list<double> g = some<double>(x.coverage.size(), 9);

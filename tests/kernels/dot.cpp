@@ -15,7 +15,7 @@ using support::random;
 
 namespace {
 
-/// Plain loops agree; alone, in a batch, and with any number of threads it is the same.
+/// Compares with plain loops; a sentence alone, in a batch, and with any number of threads gives the same bits.
 void check_long(std::size_t A, std::size_t D)
 {
     constexpr std::size_t B = 3, P = 4200;
@@ -58,7 +58,8 @@ void check_long(std::size_t A, std::size_t D)
     }
 }
 
-/// Values whose sums stay in registers, against the same columns of wider ones, which are summed in memory: every bit.
+/// Values whose sums fit in registers, compared bitwise with the same columns of wider values, which are summed in
+/// memory.
 template <class T>
 void check_narrow(std::size_t registers)
 {
@@ -69,7 +70,7 @@ void check_narrow(std::size_t registers)
         auto values = random<T>({n, D}, 2);
         auto wider = random<T>({n, wide}, 3);
         for (std::size_t j = 0; j < n; ++j) {
-            if (j % 5 == 2) {  // not to be read
+            if (j % 5 == 2) {  // must not be read
                 weights(j) = 0;
                 for (std::size_t i = 0; i < D; ++i) values(j, i) = std::numeric_limits<T>::quiet_NaN();
             }
@@ -91,13 +92,15 @@ void check_narrow(std::size_t registers)
 
 }  // namespace
 
-TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any number of threads it is the same")
+TEST_CASE(
+    "a long sentence: plain loops agree; alone, in a batch, and with any number of threads it gives the same bits")
 {
     check_long(7, 5);
     check_long(16, 4 * simd::lanes<double>);
 }
 
-TEST_CASE("a long sentence with NaN, with scores of -inf only, without positions: the same with any number of threads")
+TEST_CASE("a long sentence with NaN, with only -inf scores, or without positions gives the same bits with any number "
+          "of threads")
 {
     constexpr std::size_t P = 3000, A = 3, D = 5;
     const double infinity = std::numeric_limits<double>::infinity();
@@ -126,7 +129,7 @@ TEST_CASE("a long sentence with NaN, with scores of -inf only, without positions
     }
 }
 
-TEST_CASE("a part of a long sentence whose weights are 0 beside another one: its values are not read")
+TEST_CASE("values with weight 0 in part of a long sentence are not read")
 {
     constexpr std::size_t P = 3000, A = 2;
     for (const std::size_t D : {std::size_t{5}, 2 * simd::lanes<double>}) {
@@ -135,8 +138,8 @@ TEST_CASE("a part of a long sentence whose weights are 0 beside another one: its
         array<double, 2> keys(shape_of_rank<2>{P, A}, 0.0);
         auto values = random({P, D}, 3);
         for (std::size_t j = 0; j < P; ++j) keys(j, 0) = j < 1024 ? 0.0 : 800.0;
-        values(7, 1) = std::nan("");                                 // of a weight that is 0
-        values(2000, 2) = 0.9 * std::numeric_limits<double>::max();  // of a sum that is too great before it is divided
+        values(7, 1) = std::nan("");                                 // its weight is 0
+        values(2000, 2) = 0.9 * std::numeric_limits<double>::max();  // the undivided sum overflows
         values(2001, 2) = 0.9 * std::numeric_limits<double>::max();
         values(2002, 2) = 0.9 * std::numeric_limits<double>::max();
         for (const std::size_t count : {1u, 2u}) {
@@ -156,7 +159,7 @@ TEST_CASE("a part of a long sentence whose weights are 0 beside another one: its
     }
 }
 
-/// Keys that are some registers wide, four of which are multiplied together, against one key at a time: every bit.
+/// Keys that are a few registers wide, four of which are multiplied together, compared bitwise with one key at a time.
 template <class T>
 void check_scores(std::size_t registers)
 {
@@ -171,7 +174,7 @@ void check_scores(std::size_t registers)
     }
 }
 
-TEST_CASE("keys that are some registers wide have the same scores as one at a time")
+TEST_CASE("keys that are some registers wide have the same scores as one key at a time")
 {
     for (const std::size_t registers : {1u, 2u, 3u, 4u, 8u}) {
         check_scores<float>(registers);
@@ -179,7 +182,7 @@ TEST_CASE("keys that are some registers wide have the same scores as one at a ti
     }
 }
 
-TEST_CASE("values that are some registers wide are summed in the same order as any others")
+TEST_CASE("values that are some registers wide are summed in the same order as other values")
 {
     for (const std::size_t registers : {1u, 2u, 4u, 8u}) {
         check_narrow<float>(registers);

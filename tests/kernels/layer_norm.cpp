@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("layer normalization: plain loops agree", T, float, double)
     }
 }
 
-TEST_CASE("layer normalization: the same for any number of threads")
+TEST_CASE("layer normalization: the same bits for any number of threads")
 {
     constexpr std::size_t B = 37, H = 1000;
     const auto h = some<float>(B * H, 3), c = some<float>(B * H, 4), gain = some<float>(H, 5);

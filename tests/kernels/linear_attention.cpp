@@ -17,7 +17,7 @@ using namespace heed;
 using namespace heed::kernels;
 using namespace heed::test;
 
-/// How far sums_over_past are from the definition; left(j, p) is what is left of row j at row p.
+/// The error of sums_over_past; left(j, p) is the remaining decay factor of row j at row p.
 template <class T>
 double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const auto& fading, const auto& left)
 {
@@ -60,7 +60,7 @@ double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sums over the past: the definition, whatever the sizes, with and without fading", T, float, double)
+TEST_CASE_TEMPLATE("sums over the past match the definition, for any size, with and without decay", T, float, double)
 {
     const struct {
         std::size_t outputs, inputs;
@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("sums over the past: the definition, whatever the sizes, with
     }
 }
 
-TEST_CASE("sums over the past: very many rows keep their digits")
+TEST_CASE("sums over the past are accurate for very many rows")
 {
     scratch here;
     const fading_with_age<float> fading(1, here);
@@ -97,7 +97,7 @@ TEST_CASE("sums over the past: very many rows keep their digits")
           tolerance<float>);
 }
 
-TEST_CASE("powers")
+TEST_CASE("pow_table")
 {
     scratch here;
     const float* const x = pow_table<float>(0.5, 10, here);

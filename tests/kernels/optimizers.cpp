@@ -44,7 +44,7 @@ TEST_CASE_TEMPLATE("Adam: plain loops agree over several steps", T, float, doubl
     }
 }
 
-TEST_CASE("Adam on some rows: as on the whole table where rows are touched, nothing elsewhere; any thread count")
+TEST_CASE("Adam on some rows: equals Adam on the whole table in these rows, and leaves the others; any thread count")
 {
     const std::size_t N = 504, width = 131;
     const adam_settings settings;
@@ -52,7 +52,7 @@ TEST_CASE("Adam on some rows: as on the whole table where rows are touched, noth
     list<float> x = table, m(N * width), v(N * width);
     update_all(N * width, settings.update<float>(1, 1.0f), g.data(), {m.data(), v.data()}, x.data());
     list<std::uint32_t> rows;
-    for (std::uint32_t row = 0; row < N; row += 2) rows.push_back(row ^ 6u);  // even rows, in no particular order
+    for (std::uint32_t row = 0; row < N; row += 2) rows.push_back(row ^ 6u);  // even rows, unordered
     list<float> packed;
     for (const std::uint32_t row : rows) {
         packed.insert(packed.end(), g.begin() + static_cast<std::ptrdiff_t>(row * width),

@@ -114,7 +114,7 @@ struct per_dimension_case {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("per-dimension step: plain loops agree, returning weights changes nothing", T, float, double)
+TEST_CASE_TEMPLATE("per-dimension step: plain loops agree, and returning weights changes nothing", T, float, double)
 {
     for (const std::size_t n : awkward<T>()) {
         per_dimension_case<T>(n, 5, 6, {6, 0, 3, 1}).check_forward();
@@ -122,7 +122,7 @@ TEST_CASE_TEMPLATE("per-dimension step: plain loops agree, returning weights cha
         per_dimension_case<T>(7, 5, n, {n, n / 2, n - 1}).check_forward();
     }
     per_dimension_case<T>(3, 7, 5, {0, 0}).check_forward();
-    // Several blocks, of unequal sentences.
+    // Several blocks, of sentences with different lengths.
     per_dimension_case<T>(3, 70, 400, {400, 399, 0, 400, 1, 400, 250, 400, 400, 2}).check_forward();
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("per-dimension step: gradients, over one block and over several")
         "query", x.query, [&] { return x.loss(true); }, d.query, 0);
     check_gradient(
         "V", x.V, [&] { return x.loss(true); }, d.V, 0);
-    x.forward();  // the check left the normalizer of its last probe
+    x.forward();  // the check left the state of its last probe
     for (int only = 0; only < 4; ++only) {
         const auto one = x.backward(true, 0, only);
         CHECK(one.query == (only == 0 ? d.query : list<double>(d.query.size(), 0)));
@@ -175,7 +175,7 @@ TEST_CASE_TEMPLATE("per-dimension step: alone, in a batch, with any number of th
         auto y = x;
         y.forward();
         const auto dy = y.backward(true);
-        // BLAS may choose another kernel for another number of rows: equal to rounding only.
+        // BLAS may use another kernel for another number of rows: equal only up to rounding.
         CHECK(far(y.weights, wide(x.weights)) <= 10 * tolerance<T>);
         CHECK(far(y.context, wide(x.context)) <= 10 * tolerance<T>);
         CHECK(far(dy.query, wide(d.query)) <= 100 * tolerance<T>);
@@ -187,7 +187,7 @@ TEST_CASE_TEMPLATE("per-dimension step: alone, in a batch, with any number of th
         CHECK(again.context == y.context);
         CHECK(again.backward(true).V == dy.V);
     }
-    // Only the length counts, not the amount of padding: the bits stay the same.
+    // Only the length matters, not the amount of padding: the bits are the same.
     per_dimension_case<T> other = x;
     for (std::size_t b = 0; b < lengths.size(); ++b) {
         for (std::size_t i = lengths[b] * 40; i < 150 * 40; ++i) other.keys[b * 150 * 40 + i] = T(1);
@@ -202,7 +202,7 @@ TEST_CASE_TEMPLATE("per-dimension step: alone, in a batch, with any number of th
     CHECK(d_other.keys == d.keys);
 }
 
-TEST_CASE("per-dimension step: scores of 1e4 are exact, forward and back")
+TEST_CASE("per-dimension step: scores of 1e4 are exact, forward and backward")
 {
     per_dimension_case<float> x(1, 2, 3, {3});
     x.query = {0};
@@ -218,7 +218,7 @@ TEST_CASE("per-dimension step: scores of 1e4 are exact, forward and back")
     for (const float element : d.V) CHECK(std::isfinite(element));
 }
 
-TEST_CASE_TEMPLATE("per-dimension piece: special values in a column, among others that do not change", T, float, double)
+TEST_CASE_TEMPLATE("per-dimension step: special values in a column do not change the others", T, float, double)
 {
     each_row<T>([](const list<T>& x) {
         const std::size_t n = x.size(), positions = 9;

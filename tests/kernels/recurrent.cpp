@@ -61,7 +61,7 @@ double off(T is, double must)
     return std::abs(static_cast<double>(is) - must) / (1 + std::abs(must));
 }
 
-/// Forward and backward, number by number, at every width; row 1 has ended.
+/// Forward and backward in scalar loops, at every width; row 1 has ended.
 template <class T>
 void check_reset_after(double bound)
 {
@@ -151,7 +151,7 @@ TEST_CASE("GRU: gradients")
 {
     gru_case<double> x(11, {3, 2, 9});
     const list<double> g = some<double>(x.B * x.H, 9), gr = some<double>(x.B * x.H, 10);
-    // A loss in which r ⊙ h has a part of its own, as it has through the second product.
+    // A loss that also reads r ⊙ h directly, as the second product does.
     const auto loss = [&] {
         x.forward();
         return dot(x.next, g) + dot(x.reset, gr);
@@ -182,7 +182,7 @@ TEST_CASE("GRU: gradients")
     CHECK(none == list<double>(none.size(), 0));
 }
 
-TEST_CASE("GRU: the same for any number of threads")
+TEST_CASE("GRU: the same bits for any number of threads")
 {
     const counts lengths(64, 3);
     gru_case<float> x(1000, lengths);
@@ -194,7 +194,7 @@ TEST_CASE("GRU: the same for any number of threads")
     CHECK(x.saved == y.saved);
 }
 
-TEST_CASE("a step and its backward pass are their equations, at every width")
+TEST_CASE("a step and its backward pass match their equations, at every width")
 {
     check_reset_after<double>(1e-13);
     check_reset_after<float>(2e-6);
@@ -236,13 +236,13 @@ TEST_CASE_TEMPLATE("LSTM: plain loops agree, finished rows keep their state", T,
                 near(d_sums[(b * 4 + 2) * H + j], g_h[at] * t * o * (1 - o));
                 near(d_sums[(b * 4 + 3) * H + j], d * i * (1 - g * g));
                 near(d_c[at], d * f);
-                CHECK(d_h[at] == 0);  // through the product, which is not the kernel's
+                CHECK(d_h[at] == 0);  // through the product, which the kernel does not compute
             }
         }
     }
 }
 
-TEST_CASE("LSTM: the same for any number of threads")
+TEST_CASE("LSTM: the same bits for any number of threads")
 {
     constexpr std::size_t B = 37, H = 1000;
     const auto x = some<float>(B * 4 * H, 1), u = some<float>(B * 4 * H, 2), h = some<float>(B * H, 3),

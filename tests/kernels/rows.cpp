@@ -35,7 +35,7 @@ TEST_CASE_TEMPLATE("sums of a row, products of two rows", T, float, double)
     });
 }
 
-TEST_CASE_TEMPLATE("products and sums of rows: plain loops agree, very long ones too", T, float, double)
+TEST_CASE_TEMPLATE("products and sums of rows: plain loops agree, also for very long rows", T, float, double)
 {
     counts sizes = awkward<T>();
     sizes.push_back(70001);
@@ -55,12 +55,12 @@ TEST_CASE_TEMPLATE("products and sums of rows: plain loops agree, very long ones
         const double is = static_cast<double>(squared_distance(n, a.data(), b.data()));
         CHECK(std::fabs(is - distance) <= 10 * tolerance<T> * distance);
     }
-    // Near each other and far from 0, only differences have digits left.
+    // Close to each other and far from 0, only differences are accurate.
     const list<T> far(9, T(1000)), near(9, T(1000.5));
     CHECK(squared_distance(far.size(), far.data(), near.data()) == T(2.25));
 }
 
-TEST_CASE_TEMPLATE("what is added to a row: plain loops agree, numbers behind it stay", T, float, double)
+TEST_CASE_TEMPLATE("additions to a row: plain loops agree, and numbers after the row do not change", T, float, double)
 {
     for (const std::size_t n : awkward<T>()) {
         const std::size_t rows = 5;

@@ -21,7 +21,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("softmax: plain loops agree, padding is not read, rows stand alone", T, float, double)
+TEST_CASE_TEMPLATE("softmax: plain loops agree, padding is not read, rows are independent", T, float, double)
 {
     for (const std::size_t positions : awkward<T>()) {
         const counts lengths{positions, positions / 2, 0, positions > 2 ? positions - 1 : positions};
@@ -48,7 +48,7 @@ TEST_CASE_TEMPLATE("softmax: plain loops agree, padding is not read, rows stand 
     }
 }
 
-TEST_CASE("softmax: large scores, nothing but -inf, very long rows")
+TEST_CASE("softmax: large scores, only -inf, very long rows")
 {
     const list<float> x{1e4f, -1e4f, 1e4f - 1, 9990};
     list<float> w(4);
@@ -91,7 +91,8 @@ TEST_CASE("softmax: gradient")
     check_gradient("dx", x, loss, dx, 0.25);
 }
 
-TEST_CASE_TEMPLATE("softmax per dimension: plain loops agree, padding is not read, rows stand alone", T, float, double)
+TEST_CASE_TEMPLATE("softmax per dimension: plain loops agree, padding is not read, rows are independent", T, float,
+                   double)
 {
     for (const std::size_t width : awkward<T>()) {
         for (const std::size_t positions : {1u, 3u, 8u, 21u}) {
@@ -148,7 +149,7 @@ TEST_CASE_TEMPLATE("softmax of a row", T, float, double)
     });
 }
 
-TEST_CASE_TEMPLATE("what is hidden has weight 0 and gradient 0, whatever is beside it and comes back to it", T, float,
+TEST_CASE_TEMPLATE("a masked score has weight 0 and gradient 0, for any other scores and incoming gradient", T, float,
                    double)
 {
     check_hidden<T>(
@@ -160,7 +161,7 @@ TEST_CASE_TEMPLATE("what is hidden has weight 0 and gradient 0, whatever is besi
                     });
 }
 
-TEST_CASE_TEMPLATE("softmax of a column, among others that do not change", T, float, double)
+TEST_CASE_TEMPLATE("softmax of a column does not change other columns", T, float, double)
 {
     each_row<T>([](const list<T>& x) {
         const std::size_t n = x.size(), positions = 9;
@@ -178,7 +179,7 @@ TEST_CASE_TEMPLATE("softmax of a column, among others that do not change", T, fl
     });
 }
 
-TEST_CASE("sums of many are as accurate as those of single numbers")
+TEST_CASE("softmax of many dual numbers is as accurate as that of plain numbers")
 {
     std::vector<dual_number<float>> x(20000, dual_number<float>(0.1F, 0.3F)), y(20000);
     kernels::detail::softmax_row(x.size(), static_cast<const dual_number<float>*>(x.data()), y.data());

@@ -22,7 +22,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sparse weights: a NaN shows up, -inf counts for nothing", T, float, double)
+TEST_CASE_TEMPLATE("sparse weights: NaN gives NaN, -inf has weight 0", T, float, double)
 {
     each_row<T>([](const list<T>& x) {
         list<T> y(x.size());
@@ -41,7 +41,7 @@ TEST_CASE_TEMPLATE("sparse weights: a NaN shows up, -inf counts for nothing", T,
     });
 }
 
-TEST_CASE_TEMPLATE("what is hidden has weight 0 and gradient 0, whatever is beside it and comes back to it", T, float,
+TEST_CASE_TEMPLATE("a masked score has weight 0 and gradient 0, for any other scores and incoming gradient", T, float,
                    double)
 {
     check_hidden<T>([](std::size_t n, const T* x, T* y) { kernels::sparse_weights<1>(1, n, 1, nullptr, x, y); },
@@ -78,7 +78,7 @@ list<double> by_bisection(int power, const list<double>& e)
     return w;
 }
 
-/// The k greatest of n numbers that are all different, as a softmax.
+/// Softmax over the k largest of n distinct numbers.
 list<double> of_greatest(std::size_t k, const list<double>& e)
 {
     list<double> sorted = e, w(e.size(), 0);
@@ -92,7 +92,7 @@ list<double> of_greatest(std::size_t k, const list<double>& e)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sparse weights and those of the greatest: plain loops agree, padding is not read", T, float, double)
+TEST_CASE_TEMPLATE("sparse weights and top-k weights: plain loops agree, padding is not read", T, float, double)
 {
     for (const std::size_t width : {std::size_t{1}, std::size_t{3}, 64 / sizeof(T) + 1}) {
         for (const std::size_t positions : awkward<T>()) {

@@ -20,7 +20,7 @@ using namespace heed::test;
 
 namespace {
 
-/// The places of the `most` greatest by sorting; of equal ones, the first.
+/// The indices of the `most` largest numbers by sorting; ties in order.
 template <class T>
 std::vector<std::uint32_t> by_sorting(const list<T>& x, std::size_t most)
 {
@@ -49,8 +49,8 @@ void compare(kernels::top_k<T>& found, const list<T>& x, std::size_t most)
     if (found.size() == most && most > 0) CHECK(found.bound() == x[expected[most - 1]]);
 }
 
-/// find(x, top_k_words) must find the words of each row x that admit(logit), in order, with their logarithms. Rows in
-/// which nothing is possible are given to it, too, but have no words to compare.
+/// Checks that find(x, top_k_words) finds the words of each row x that admit(logit), in order, with their
+/// log-probabilities. Rows without a possible word are also passed, but not compared.
 template <class T>
 void check_order(const auto& find, const auto& admit)
 {
@@ -75,7 +75,7 @@ void check_order(const auto& find, const auto& admit)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("words in order of their logits: NaN is not a word, and makes every probability NaN", T, float,
+TEST_CASE_TEMPLATE("words ordered by their logits: NaN is not a word, and makes every probability NaN", T, float,
                    double)
 {
     check_order<T>(
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("words in order of their logits: NaN is not a word, and makes
         [](T e) { return !std::isnan(e); });
 }
 
-TEST_CASE_TEMPLATE("numbers that reach a bound are noticed in each lane, NaN is not one", T, float, double)
+TEST_CASE_TEMPLATE("numbers that reach a bound are found in each lane, and NaN does not", T, float, double)
 {
     constexpr std::size_t n = simd::lanes<T>;
     for (const T bound : special_values<T>()) {
@@ -99,14 +99,14 @@ TEST_CASE_TEMPLATE("numbers that reach a bound are noticed in each lane, NaN is 
                 CAPTURE(lane);
                 list<std::size_t> reaching;
                 kernels::detail::each_reaching<T>(v[0], bound, n, [&](std::size_t i, T) { reaching.push_back(i); });
-                if (bound == -infinity<T>) continue;  // the other lanes reach it, too
+                if (bound == -infinity<T>) continue;  // the other lanes also reach it
                 CHECK(reaching == (value >= bound ? list<std::size_t>{lane} : list<std::size_t>{}));
             }
         }
     }
 }
 
-TEST_CASE_TEMPLATE("the most probable words of a row, and of several models: sorting agrees", T, float, double)
+TEST_CASE_TEMPLATE("the most probable words of a row, and of several models, match sorting", T, float, double)
 {
     counts sizes = awkward<T>();
     sizes.push_back(1003);
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("the most probable words of a row, and of several models: sor
         const std::size_t rows = 3, most = std::min<std::size_t>(V, 4);
         CAPTURE(V);
         list<T> models[2] = {some<T>(rows * V, 1, 4), some<T>(rows * V, 2, 4)};
-        for (T& x : models[0]) x = std::round(x);  // equal ones, too
+        for (T& x : models[0]) x = std::round(x);  // with ties
         const list<T> bias = some<T>(V, 3);
         const list<std::uint32_t> also{0, static_cast<std::uint32_t>(V - 1), static_cast<std::uint32_t>(V)};
         list<std::uint32_t> words(rows * most);
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("the most probable words of a row, and of several models: sor
     }
 }
 
-TEST_CASE_TEMPLATE("words of a product in order of their logits: NaN is not a word, and makes every probability NaN", T,
+TEST_CASE_TEMPLATE("words of a product ordered by their logits: NaN is not a word, and makes every probability NaN", T,
                    float, double)
 {
     check_order<T>(
@@ -182,8 +182,8 @@ TEST_CASE_TEMPLATE("words of a product in order of their logits: NaN is not a wo
         [](T e) { return e > -infinity<T>; });
 }
 
-TEST_CASE_TEMPLATE("the words of a product: as of its logits; the same bits beside other rows and with threads", T,
-                   float, double)
+TEST_CASE_TEMPLATE("the words of a product equal those of its logits, with the same bits in any batch and with threads",
+                   T, float, double)
 {
     const std::size_t rows = 20, K = 9, V = 501, most = 3;
     const list<T> t = some<T>(rows * K, 1), w = some<T>(K * V, 2), b = some<T>(V, 3);
@@ -218,7 +218,7 @@ TEST_CASE_TEMPLATE("the words of a product: as of its logits; the same bits besi
     }
 }
 
-TEST_CASE_TEMPLATE("the greatest numbers are those that sorting finds, in its order", T, float, double)
+TEST_CASE_TEMPLATE("the largest numbers match sorting, in order", T, float, double)
 {
     std::uint64_t drawn = 0;
     kernels::top_k<T> found;  // reused: the contents of an earlier row do not matter
@@ -226,7 +226,7 @@ TEST_CASE_TEMPLATE("the greatest numbers are those that sorting finds, in its or
         for (const std::size_t count : {0u, 1u, 5u, 12u, 100u, 1000u}) {
             std::vector<T> x(count), few(count);
             for (T& each : x) each = static_cast<T>(uniform(2, drawn++) * 20 - 10);
-            for (T& each : few) each = static_cast<T>(static_cast<int>(uniform(2, drawn++) * 5));  // equal ones
+            for (T& each : few) each = static_cast<T>(static_cast<int>(uniform(2, drawn++) * 5));  // with ties
             compare(found, x, most);
             compare(found, few, most);
             std::sort(x.begin(), x.end());  // each number is inserted
@@ -241,7 +241,7 @@ TEST_CASE_TEMPLATE("the greatest numbers are those that sorting finds, in its or
     }
 }
 
-TEST_CASE_TEMPLATE("lanes above a bound: NaN is noticed, and not among them", T, float, double)
+TEST_CASE_TEMPLATE("lanes above a bound: NaN is detected, but not included", T, float, double)
 {
     constexpr std::size_t n = 2, lanes = simd::lanes<T>;
     T x[n * lanes];
@@ -262,7 +262,7 @@ TEST_CASE_TEMPLATE("lanes above a bound: NaN is noticed, and not among them", T,
     }
 }
 
-TEST_CASE_TEMPLATE("the bound of a search: numbers above it, and NaN, are noticed in each lane", T, float, double)
+TEST_CASE_TEMPLATE("the bound of a search: numbers above it, and NaN, are detected in each lane", T, float, double)
 {
     constexpr std::size_t n = simd::lanes<T>;
     for (const T bound : special_values<T>()) {

@@ -20,7 +20,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("selected sums: a value of weight 0 may be anything", T, float, double)
+TEST_CASE_TEMPLATE("selected sums: a value of weight 0 may be NaN", T, float, double)
 {
     each_row<T>([](const list<T>& x) {
         const std::size_t n = x.size();
@@ -81,7 +81,8 @@ TEST_CASE("weighted sums: gradients")
     check_gradient("values", x, loss, dx, 0.25);
 }
 
-TEST_CASE_TEMPLATE("selected sums of any width: as weighted sums, rows of weight 0 are not read", T, float, double)
+TEST_CASE_TEMPLATE("selected sums of any width equal weighted sums, and rows of weight 0 are not read", T, float,
+                   double)
 {
     constexpr std::size_t L = simd::lanes<T>;
     for (const std::size_t width : {L, 2 * L, 4 * L, 8 * L, std::size_t{1}, 3 * L, 5 * L + 1}) {

@@ -15,7 +15,7 @@ using support::random;
 namespace scalar = support::scalar;
 using namespace support::hard;
 
-TEST_CASE("argmax, hard and gumbel without chance: the first of the greatest")
+TEST_CASE("argmax, and hard and gumbel without noise: the first of the largest scores")
 {
     const array<double, 2> scores{{1, 3, 3, 2}, {-infinity, -infinity, -5, 9}, {-infinity, -infinity, 1, 1}};
     const lengths real{4, 3, 2};
@@ -36,4 +36,4 @@ TEST_CASE("argmax, hard and gumbel without chance: the first of the greatest")
     CHECK(diagonal_of(of_each.data() + 1, 3, 2) == 0);
 }
 
-TEST_CASE("argmax keeps the contracts") { check_contracts_of(normalize::argmax{}); }
+TEST_CASE("argmax satisfies the contracts") { check_contracts_of(normalize::argmax{}); }

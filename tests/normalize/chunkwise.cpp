@@ -19,7 +19,7 @@ using namespace heed;
 using support::random;
 using namespace support::monotonic;
 
-TEST_CASE("chunkwise weights are the printed sums, for any width and any weights inside")
+TEST_CASE("chunkwise weights are the printed sums, for any width and any inner weights")
 {
     const auto soft = [](const numbers& e, const numbers& before) { return expected(e, r(0), before); };
     for (const std::size_t w : {1u, 2u, 3u, 4u, 7u, 8u, 1000u}) {
@@ -39,7 +39,7 @@ TEST_CASE("chunkwise weights are the printed sums, for any width and any weights
 
 namespace {
 
-/// A scan that counts how often it is asked for its weights.
+/// A scan that counts evaluations of its weights.
 template <class Scan>
 struct counted_scan {
     Scan scan;
@@ -64,7 +64,7 @@ struct counted_scan {
 
 }  // namespace
 
-TEST_CASE("chunkwise: a step scans once, and its weights and state are those of the two calls")
+TEST_CASE("chunkwise: a step scans once, and returns the weights and state of two separate calls")
 {
     int count = 0;
     const normalize::chunkwise policy{3, s, counted_scan<normalize::monotonic<array<double, 1>>>{{r}, &count}};
@@ -84,7 +84,8 @@ TEST_CASE("chunkwise: a step scans once, and its weights and state are those of 
     CHECK(support::same_bits(both.next.history, next_of(policy, e, weights, state, at).history));
 }
 
-TEST_CASE("chunkwise: a chunk of 1 is what is inside, a scale of 0 its mean, and the sum stays")
+TEST_CASE(
+    "chunkwise: a chunk of 1 gives the inner weights, a scale of 0 their mean over the chunk, and the sum is kept")
 {
     const auto e = random({3, 9}, 1, 2.0), alpha = random({3, 9}, 2);
     const lengths real{9, 5, 0};
@@ -102,9 +103,9 @@ TEST_CASE("chunkwise: a chunk of 1 is what is inside, a scale of 0 its mean, and
     CHECK_THROWS_WITH_AS(ops::mocha(alpha, e, s, 0, real), doctest::Contains("at least 1"), error);
 }
 
-TEST_CASE("chunkwise: windows far below others, great scores of both signs, and infinite ones")
+TEST_CASE("chunkwise: windows far below others, large scores of both signs, and infinite scores")
 {
-    // Relative to the greatest of the row the second half would be 0/0.
+    // Relative to the row's maximum the second half would be 0/0.
     array<float, 2> e(shape_of_rank<2>{1, 8}), alpha(shape_of_rank<2>{1, 8}, 0.125F);
     for (std::size_t j = 0; j < 8; ++j) e(0, j) = (j < 4 ? 1e4F : -1e4F) + static_cast<float>(j % 3);
     numbers exact;
@@ -125,7 +126,7 @@ TEST_CASE("chunkwise: windows far below others, great scores of both signs, and 
     for (const float x : ops::mocha(alpha, hidden, array<float, 1>{-1}, 3, lengths{8})) CHECK(x == 0);
 }
 
-TEST_CASE("chunkwise: gradients by weights, scores and scale, and through the state of several steps")
+TEST_CASE("chunkwise: gradients with respect to weights, scores and scale, and through the state of several steps")
 {
     const lengths real{7, 0, 1, 4};
     for (const std::size_t w : {1u, 2u, 3u, 9u}) {
@@ -151,9 +152,10 @@ TEST_CASE("chunkwise: gradients by weights, scores and scale, and through the st
     CHECK_MESSAGE(bool(found), found.text());
 }
 
-TEST_CASE("what lies before a window walks into it, whatever the window remembers")
+TEST_CASE("weight before a window moves into it, with any history in the window")
 {
-    // A window of 3 positions moves on by one at each step. What is left behind it is passed by, not lost.
+    // A window of 3 positions moves by one at each step. Weight at positions that left the window is passed on, not
+    // lost.
     const std::size_t T = 7, steps = 6;
     const auto W = random({3, 3}, 1);
     const auto h = random({1, T, 3}, 2);

@@ -23,7 +23,7 @@ using support::plain_query, support::query_with_word;
 namespace scalar = support::scalar;
 using namespace support::temporal_family;
 
-TEST_CASE("subtract_scaled_history and fade are discount and logaddexp with a number each")
+TEST_CASE("subtract_scaled_history and fade equal discount and logaddexp with a factor each")
 {
     const auto e = random({3, 7}, 1), L = random({3, 7}, 2);
     CHECK(support::same_bits(ops::subtract_scaled_history(e, L, 1), ops::subtract_history(e, L)));
@@ -47,7 +47,8 @@ TEST_CASE("subtract_scaled_history and fade are discount and logaddexp with a nu
         }
     }
 
-    // No history is no history at any strength, and has no gradient; nor has what is forgotten at once.
+    // An empty history (-inf) stays empty at any strength and has no gradient, and neither does a history that decays
+    // at once.
     const array<double, 1> none{-infinity, -infinity}, scores{0.5, -infinity}, state{2.0, -infinity};
     ad::tape<double> on;
     const auto a = on.parameter(none), s = on.parameter(scores), p = on.parameter(state);
@@ -72,7 +73,7 @@ TEST_CASE("subtract_scaled_history and fade are discount and logaddexp with a nu
           }) == "fade: the added term is [3,7] but must be [3,6] (the shape of the history)");
 }
 
-TEST_CASE("decayed_temporal is its equation")
+TEST_CASE("decayed_temporal matches its equation")
 {
     for (const auto& [strength, decay] :
          {std::pair{1.0, 0.0}, {0.0, 0.0}, {0.6, 0.0}, {1.0, 0.8}, {1.7, 0.3}, {-0.5, 0.2}, {0.7, infinity}}) {
@@ -83,9 +84,9 @@ TEST_CASE("decayed_temporal is its equation")
 
 TEST_CASE("decayed_temporal: gradients and contracts") { check_mechanism(normalize::decayed_temporal{0.7, 0.3}); }
 
-TEST_CASE("normalizers with state, one inside the other")
+TEST_CASE("nested normalizers with state")
 {
-    // u = e - β L(e), and the inner one remembers u: computed from the two equations.
+    // u = e - β L(e), and the inner normalizer stores u, computed from the two equations.
     const double strength = 0.6, decay = 0.4;
     const scalar::weigher both = [=](const scalar::tables& e, const auto& queries) {
         scalar::tables u = e;
@@ -113,7 +114,7 @@ TEST_CASE("normalizers with state, one inside the other")
     CHECK(names == "normalize.inner.w");
 }
 
-TEST_CASE("the family's corners are other members of it")
+TEST_CASE("special cases of the family equal its other members")
 {
     const auto e = random_scores({3, 7}, 12, 2);
     const lengths real{7, 0, 4};
@@ -136,7 +137,7 @@ TEST_CASE("the family's corners are other members of it")
     CHECK(same_bits(weights(normalize::learned_temporal{array<double, 1>{0.0}}), by_softmax));
 }
 
-TEST_CASE("scores of 1e4 either way")
+TEST_CASE("scores of 1e4 of both signs")
 {
     auto e = random_scores({2, 5}, 9, 1);
     for (std::size_t t = 0; t < 9; ++t) {
@@ -151,7 +152,7 @@ TEST_CASE("scores of 1e4 either way")
     check(normalize::learned_temporal{array<double, 1>{2.0}}, scalar::learned_temporal(2));
 }
 
-TEST_CASE("a state is a value: rows are selected by map, a copy has a future of its own")
+TEST_CASE("a state is a value: map selects rows, and copies are independent")
 {
     const auto check = [](const auto& normalize) {
         const attention attend{score::dot{}, normalize, combine::weighted_sum{}};
@@ -184,7 +185,7 @@ TEST_CASE("a state is a value: rows are selected by map, a copy has a future of 
     check(normalize::recent_temporal{3});
 }
 
-TEST_CASE("hidden positions get no weight, and the others what they get without them")
+TEST_CASE("masked positions get no weight, and the others are not affected by them")
 {
     const array<bool, 2> attend_to{{true, false, true, true, false}, {true, true, true, true, true}};
     const auto check = [&](const auto& normalize) {
@@ -218,7 +219,7 @@ TEST_CASE("hidden positions get no weight, and the others what they get without 
     check(normalize::learned_temporal{array<double, 1>{0.5}});
 }
 
-TEST_CASE("a term added to a position's score at every step: its remaining share")
+TEST_CASE("the remaining effect of a term added to a position's score at every step")
 {
     const auto e = random_scores({2, 6}, 6, 1);
     const auto offset = random({2, 6}, 7, 3);
@@ -253,7 +254,7 @@ TEST_CASE("a term added to a position's score at every step: its remaining share
     auto state = weak.start([&](double x) { return constant_like(e[0], shape_of(e[0]), x); });
     for (std::size_t t = 0; t < 6; ++t) {
         const plain_step_context at{real, t};
-        // Remembered without the term, scored with a quarter of it.
+        // The history without the term, the scores with a quarter of it.
         if (t > 0) CHECK(support::distance(weak(part[t], state, at), with_all[t]) < 1e-14);
         state = weak.advance(e[t], e[t], state, at);
     }
@@ -278,7 +279,7 @@ TEST_CASE("trap: scores minus their maximum must not enter the history")
     check(normalize::recent_temporal{2}, scalar::temporal(1, 0, 2));
 }
 
-TEST_CASE("a plain memory and queries on a tape: the first state is plain, the next ones are not")
+TEST_CASE("a plain memory and taped queries: the first state is plain, the next states are taped")
 {
     const auto check = [](const auto& normalize) {
         const attention attend{score::dot{}, normalize, combine::weighted_sum{}};
@@ -300,7 +301,7 @@ TEST_CASE("a plain memory and queries on a tape: the first state is plain, the n
     for (const std::size_t n : {0u, 2u}) check(normalize::recent_temporal{n, normalize::decayed_temporal{0.5, 0.1}});
 }
 
-TEST_CASE("what does not fit is refused")
+TEST_CASE("arguments that do not fit are rejected")
 {
     const auto sentences = random({2, 4, 3}, 1);
     const auto query = random({2, 3}, 2);

@@ -10,16 +10,17 @@
 #include <string>
 #include <vector>
 
-// Dropout on weights: what it affects, what it leaves alone, and how much is dropped.
+// Dropout on weights: its effects, the values it does not change, and the rate.
 
 using namespace heed;
 using support::random;
 
 namespace {
 
-constexpr bool renormalized = true, classic = false;  // of ops::thin
+constexpr bool renormalized = true, classic = false;  // of ops::dropout_weights
 
-/// A step of an attention on the tape: context, weights, and an uneven loss's gradient with respect to the query.
+/// One step of an attention on the tape: context, weights, and the gradient of an uneven loss with respect to the
+/// query.
 struct outcome {
     array<double, 2> context, weights, gradient;
 };
@@ -44,7 +45,7 @@ auto over_dot(const Normalize& normalizer)
     return attention{score::dot{}, normalizer, combine::weighted_sum{}};
 }
 
-/// The report on additive scores with these options.
+/// The report for additive scores with these options.
 verification verified_with(const normalize::dropout_options& options)
 {
     const attention attend{score::additive{random({3, 4}, 11), random({5, 4}, 12), random({4}, 14, 2.0)},
@@ -52,7 +53,7 @@ verification verified_with(const normalize::dropout_options& options)
     return verify(attend, {.query = 3, .width = 5});
 }
 
-/// The contracts that are broken, with their details.
+/// The failed contracts, with their details.
 std::vector<contract> broken_contracts(const verification& report)
 {
     std::vector<contract> broken;
@@ -64,7 +65,7 @@ std::vector<contract> broken_contracts(const verification& report)
 
 }  // namespace
 
-TEST_CASE("trap: dropout must not change the returned weights: they are those before it, and sum to 1")
+TEST_CASE("trap: dropout must not change the returned weights, which are those before dropout and sum to 1")
 {
     const auto annotations = random({40, 6, 3}, 1);
     const auto query = random({40, 3}, 2);
@@ -84,7 +85,7 @@ TEST_CASE("trap: dropout must not change the returned weights: they are those be
     }
 }
 
-TEST_CASE("trap: at inference nothing is dropped, unless it is requested")
+TEST_CASE("trap: at inference nothing is dropped, unless requested")
 {
     const auto annotations = random({4, 6, 3}, 1);
     const auto query = random({4, 3}, 2);
@@ -94,7 +95,7 @@ TEST_CASE("trap: at inference nothing is dropped, unless it is requested")
         return attend.step(memory, query, attend.start(memory)).context;
     };
     const auto plain = context(normalize::softmax{});
-    // Not the same bits: softmax's own kernel divides a context by the sum of its weights, once at the end.
+    // Not bitwise equal: softmax's kernel divides a context by the sum of its weights once at the end.
     CHECK(support::distance(context(normalize::dropout{0.5, 3}), plain) < 1e-15);
     const auto dropped = context(normalize::dropout{0.5, 3, normalize::softmax{}, {.at_inference = true}});
     CHECK(support::distance(dropped, plain) > 0.1);
@@ -117,7 +118,7 @@ TEST_CASE("p = 0 changes no bit")
     }
 }
 
-TEST_CASE_TEMPLATE("classic: a weight is 0 or divided by 1 - p, each by itself, as often as p says", T, float, double)
+TEST_CASE_TEMPLATE("classic: each weight independently is 0 with probability p, or divided by 1 - p", T, float, double)
 {
     const lengths real = lengths::full(400, 50);
     const auto weights = ops::softmax(random<T>({400, 50}, 1), real);
@@ -139,7 +140,7 @@ TEST_CASE_TEMPLATE("classic: a weight is 0 or divided by 1 - p, each by itself, 
     }
 }
 
-TEST_CASE_TEMPLATE("renormalized: the remaining weights have the sum of all, in every dimension", T, float, double)
+TEST_CASE_TEMPLATE("renormalized: the remaining weights keep the sum of all, in every dimension", T, float, double)
 {
     const double tolerance = sizeof(T) == 4 ? 1e-6 : 1e-14;
     const lengths real{9, 1, 0, 5};
@@ -153,7 +154,7 @@ TEST_CASE_TEMPLATE("renormalized: the remaining weights have the sum of all, in 
             for (std::size_t t = 0; t < 9; ++t) {
                 before += static_cast<double>(weights(b, t, d));
                 after += static_cast<double>(thinned(b, t, d));
-                CHECK((thinned(b, t, d) == 0) == (cut(b, t, d) == 0));  // the same ones are dropped
+                CHECK((thinned(b, t, d) == 0) == (cut(b, t, d) == 0));  // the same weights are dropped
                 if (thinned(b, t, d) == 0) continue;
                 const double here = static_cast<double>(thinned(b, t, d)) / static_cast<double>(weights(b, t, d));
                 if (ratio != 0) CHECK(here == doctest::Approx(ratio).epsilon(tolerance * 10));
@@ -166,10 +167,10 @@ TEST_CASE_TEMPLATE("renormalized: the remaining weights have the sum of all, in 
             }
         }
     }
-    CHECK(all_dropped > 0);  // the row with one position: nothing is left, and nothing is NaN
+    CHECK(all_dropped > 0);  // the row with one position: all weights are 0, without NaN
 }
 
-TEST_CASE("what is dropped depends on seed, step, row and position alone")
+TEST_CASE("the dropped weights depend only on seed, step, row and position")
 {
     const auto annotations = random({6, 5, 3}, 1);
     const auto query = random({6, 3}, 2);
@@ -203,7 +204,7 @@ TEST_CASE("what is dropped depends on seed, step, row and position alone")
     CHECK(support::same_bits(threaded, thinned));
 }
 
-TEST_CASE("the inner normalizer and coverage see weights without dropout")
+TEST_CASE("the inner normalizer and coverage use weights without dropout")
 {
     const auto annotations = random({2, 5, 3}, 1), queries = random({2, 3, 3}, 2);
     const attention with = over_dot(normalize::dropout{0.5, 3, normalize::temporal{}, {.at_inference = true}});
@@ -264,7 +265,7 @@ TEST_CASE("p must be a probability below 1")
     }
 }
 
-TEST_CASE("dropout keeps the contracts")
+TEST_CASE("dropout satisfies the contracts")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
     const auto check = [](const verification& report) { CHECK_MESSAGE(bool(report), report.text()); };
@@ -276,7 +277,7 @@ TEST_CASE("dropout keeps the contracts")
                {.query = 3, .width = 5}));
 }
 
-TEST_CASE("by default training and inference differ: the one contract that dropout breaks on purpose")
+TEST_CASE("by default training and inference differ: dropout violates this one contract on purpose")
 {
     const auto broken = broken_contracts(verified_with({}));
     REQUIRE(broken.size() == 1);

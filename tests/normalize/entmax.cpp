@@ -17,7 +17,7 @@ using support::random;
 
 namespace {
 
-/// [(α − 1) e_j − τ]₊^{1/(α−1)} by halving the interval of τ, as it is printed.
+/// [(α − 1) e_j − τ]₊^{1/(α−1)} as printed, with τ by bisection.
 std::vector<double> by_halving(const std::vector<double>& e, double alpha)
 {
     const double top = *std::max_element(e.begin(), e.end()) * (alpha - 1);
@@ -54,7 +54,7 @@ TEST_CASE("the printed equation, for any α")
     }
 }
 
-TEST_CASE("between softmax and sparsemax, and entmax15 half way")
+TEST_CASE("between softmax and sparsemax, with entmax15 halfway")
 {
     const auto e = random({3, 40}, 1, 5);
     const lengths real{40, 17, 0};
@@ -73,7 +73,7 @@ TEST_CASE("between softmax and sparsemax, and entmax15 half way")
     for (std::size_t i = 0; i < w.size(); ++i) CHECK(w.data()[i] == support::approx(must.data()[i]));
 }
 
-TEST_CASE("floats, long rows, and scores that are far apart")
+TEST_CASE("floats, long rows, and scores far apart")
 {
     for (const float a : {-6.0F, 0.0F, 3.0F}) {
         array<float, 2> e(shape_of_rank<2>{1, 5000});
@@ -93,7 +93,7 @@ TEST_CASE("floats, long rows, and scores that are far apart")
     CHECK(std::isnan(ops::entmax(array<double, 2>{{0.5, nan}}, array<double, 1>{0.3}, lengths{2})(0, 0)));
 }
 
-TEST_CASE("gradients, by the scores and by what shapes the weights")
+TEST_CASE("gradients with respect to the scores and alpha")
 {
     const auto f = [](const auto& e, const auto& a) { return ops::entmax(e, a, lengths{7, 0, 1, 4}); };
     for (const double a : {-8.0, -2.0, 0.0, 1.5}) {
@@ -103,12 +103,12 @@ TEST_CASE("gradients, by the scores and by what shapes the weights")
     }
 }
 
-TEST_CASE("a wrong shape is refused")
+TEST_CASE("a wrong shape is rejected")
 {
     CHECK_THROWS_AS(ops::entmax(random({2, 3}, 1), random({2}, 2), lengths{3, 3}), shape_error);
 }
 
-TEST_CASE("entmax keeps the contracts, per position and per dimension")
+TEST_CASE("entmax satisfies the contracts, per position and per dimension")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
     const auto v = random({4}, 14, 2.0);

@@ -10,9 +10,9 @@
 using namespace heed;
 using support::random;
 
-// Its values are compared with those of bisection beside sparsemax's.
+// sparsemax.cpp compares its values with bisection.
 
-TEST_CASE("entmax15 is entmax of 1.5")
+TEST_CASE("entmax15 is entmax with alpha = 1.5")
 {
     const auto scores = random({3, 9}, 1, 2.0);
     const lengths real{9, 0, 4};
@@ -21,4 +21,4 @@ TEST_CASE("entmax15 is entmax of 1.5")
                             normalize::entmax{array<double, 1>{0.0}}(scores, no_state{}, at)) < 1e-12);  // 1 + σ(0)
 }
 
-TEST_CASE("entmax15 keeps the contracts") { support::normalizers::check_contracts_of(normalize::entmax15{}); }
+TEST_CASE("entmax15 satisfies the contracts") { support::normalizers::check_contracts_of(normalize::entmax15{}); }

@@ -18,7 +18,7 @@ using support::random;
 namespace scalar = support::scalar;
 using namespace support::hard;
 
-TEST_CASE("gumbel: hard forward, and back the gradient of the soft weights")
+TEST_CASE("gumbel: hard weights forward, the gradient of the soft weights backward")
 {
     const auto scores = random({3, 5}, 1), upstream = random({3, 5}, 2);
     const lengths real{5, 2, 0};
@@ -36,7 +36,7 @@ TEST_CASE("gumbel: hard forward, and back the gradient of the soft weights")
     CHECK(diagonal_of(hard.data(), 5) ==
           static_cast<std::size_t>(std::max_element(soft.data(), soft.data() + 5) - soft.data()));
     CHECK(std::abs(through(0, 0)) > 1e-3);
-    // As τ falls, the soft weights become the hard ones.
+    // As τ falls, the soft weights approach the hard weights.
     const auto nearly = normalize::gumbel{.seed = 4, .tau = 1e-3, .straight_through = false}(
         scores, no_state{}, plain_step_context{real, 2});
     CHECK(support::distance(nearly, hard) < 1e-12);
@@ -45,4 +45,4 @@ TEST_CASE("gumbel: hard forward, and back the gradient of the soft weights")
         "normalize::gumbel: tau is 0.000000 but must be a finite number above 0"));
 }
 
-TEST_CASE("gumbel keeps the contracts") { check_contracts_of(normalize::gumbel{}); }
+TEST_CASE("gumbel satisfies the contracts") { check_contracts_of(normalize::gumbel{}); }

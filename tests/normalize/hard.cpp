@@ -18,7 +18,7 @@ using support::random;
 namespace scalar = support::scalar;
 using namespace support::hard;
 
-TEST_CASE("the score function's gradient is unbiased: all outcomes, weighted with their probabilities")
+TEST_CASE("the score-function gradient is unbiased: all outcomes, weighted by their probabilities")
 {
     const auto W = random({3, 4}, 1), U = random({2, 4}, 2), V = random({4, 2}, 3);
     const auto v = random({4}, 4);
@@ -40,7 +40,7 @@ TEST_CASE("the score function's gradient is unbiased: all outcomes, weighted wit
     check_unbiased(each_dimension, per_dimension, 2, 2, 2, 1.0);
 }
 
-TEST_CASE("without the score function's term the scores learn nothing")
+TEST_CASE("without the score-function term the scores have no gradient")
 {
     const auto annotations = random({2, 4, 3}, 1);
     const auto query = random({2, 3}, 2);
@@ -54,10 +54,10 @@ TEST_CASE("without the score function's term the scores learn nothing")
     for (std::size_t i = 0; i < 6; ++i) CHECK(on.gradient(q).data[i] == 0);
     double values = 0;
     for (std::size_t i = 0; i < 24; ++i) values += std::abs(on.gradient(h).data[i]);
-    CHECK(values > 0);  // but the values do
+    CHECK(values > 0);  // but the values have one
 }
 
-TEST_CASE("positions are drawn as often as softmax says")
+TEST_CASE("positions are drawn with the probabilities of softmax")
 {
     const std::vector<double> e{2, 0, -1, 1, -infinity, 1, -4};
     const auto p = softmax_of(e);
@@ -81,12 +81,12 @@ TEST_CASE("positions are drawn as often as softmax says")
     CHECK(chi_square(seen_noisy, p) < 20.5);
 }
 
-TEST_CASE("draws of steps, rows, dimensions and policies do not depend on each other")
+TEST_CASE("draws of steps, rows, dimensions and policies are independent")
 {
     const std::size_t rows = 20000;
     const auto scores = repeated({0, 0, 0, 0}, rows);
     const lengths real = lengths::full(rows, 4);
-    const auto agree = [&](const auto& a, const auto& b, std::size_t shift) {  // in a quarter of all cases
+    const auto agree = [&](const auto& a, const auto& b, std::size_t shift) {  // for a quarter of the rows
         std::size_t same = 0;
         for (std::size_t b_ = 0; b_ + shift < rows; ++b_) {
             same += diagonal_of(a.data() + 4 * b_, 4) == diagonal_of(b.data() + 4 * (b_ + shift), 4);
@@ -107,7 +107,7 @@ TEST_CASE("draws of steps, rows, dimensions and policies do not depend on each o
     CHECK(std::abs(static_cast<double>(same) / static_cast<double>(rows) - 0.25) < 0.012);
 }
 
-TEST_CASE("what is drawn depends on seed, step and row: not on padding, not on threads, not on the other rows' scores")
+TEST_CASE("a draw depends only on seed, step, row and the row's scores: not on padding, threads or other rows")
 {
     const auto scores = random({40, 6, 300}, 5);
     const lengths real = lengths::full(40, 6);
@@ -143,7 +143,7 @@ TEST_CASE("what is drawn depends on seed, step and row: not on padding, not on t
     check(normalize::gumbel{9, 0.5, false});
 }
 
-TEST_CASE("masked positions are never drawn, and do not count in log p")
+TEST_CASE("masked positions are never drawn, and do not contribute to log p")
 {
     const std::size_t rows = 500;
     const auto annotations = random({rows, 5, 3}, 1);
@@ -151,7 +151,7 @@ TEST_CASE("masked positions are never drawn, and do not count in log p")
     boolean_mask<2> mask(shape_of_rank<2>{rows, 5});
     array<double, 2> bias(shape_of_rank<2>{rows, 5}, 0.0);
     for (std::size_t b = 0; b < rows; ++b) {
-        mask[b * 5 + 1] = mask[b * 5 + 3] = mask[b * 5 + 4] = b != 7;  // row 7 sees nothing
+        mask[b * 5 + 1] = mask[b * 5 + 3] = mask[b * 5 + 4] = b != 7;  // row 7 sees no position
         bias(b, 3) = -infinity;
     }
     const attention attend{score::dot{}, normalize::hard{}, combine::weighted_sum{}};
@@ -174,7 +174,7 @@ TEST_CASE("masked positions are never drawn, and do not count in log p")
     }
 }
 
-TEST_CASE_TEMPLATE("log p adds up over the steps, and is finite for scores of 1e4", T, float, double)
+TEST_CASE_TEMPLATE("log p is summed over the steps, and is finite for scores of 1e4", T, float, double)
 {
     const lengths real{4, 0};
     const auto scores = random<T>({2, 4}, 1);
@@ -203,7 +203,7 @@ TEST_CASE_TEMPLATE("log p adds up over the steps, and is finite for scores of 1e
     CHECK(log_p(0, 0) == 0);
 }
 
-TEST_CASE("the score function's term takes one number for each row")
+TEST_CASE("the score-function term requires one number per row")
 {
     const auto policy = normalize::hard{};
     const auto state = policy.start([](double x) { return array<double, 2>(shape_of_rank<2>{3, 4}, x); });
@@ -214,7 +214,7 @@ TEST_CASE("the score function's term takes one number for each row")
     CHECK(normalize::score_function_term(state, array<double, 1>{1, 2, 3})() == 0);
 }
 
-TEST_CASE_TEMPLATE("hard attention in a window draws from the window, and says with what probability", History,
+TEST_CASE_TEMPLATE("hard attention in a window draws from the window, and returns the probability of the draw", History,
                    normalize::history::in_window, normalize::history::everywhere)
 {
     const std::size_t rows = 300;
@@ -241,9 +241,9 @@ TEST_CASE_TEMPLATE("hard attention in a window draws from the window, and says w
     }
 }
 
-TEST_CASE("hard attention keeps the contracts") { check_contracts_of(normalize::hard{}); }
+TEST_CASE("hard attention satisfies the contracts") { check_contracts_of(normalize::hard{}); }
 
-TEST_CASE("hard attention inside others keeps the contracts")
+TEST_CASE("hard attention inside other normalizers satisfies the contracts")
 {
     check_contracts(attention{score::dot{},
                               normalize::decayed_temporal{0.5, 0.0, normalize::temperature{0.7, normalize::hard{}}},

@@ -22,7 +22,7 @@ const support::additive_parameters parameters{sizes};
 
 }  // namespace
 
-TEST_CASE("temporal memory across the sentences of a document")
+TEST_CASE("temporal history across the sentences of a document")
 {
     const attention attend{parameters.score(), normalize::temporal{}, combine::weighted_sum{}};
     const double nothing = -std::numeric_limits<double>::infinity();
@@ -33,43 +33,44 @@ TEST_CASE("temporal memory across the sentences of a document")
     const auto h = random({2, 3, sizes.width}, 1);
     const auto memory = attend.on(h, real);
     auto state = attend.start(memory);
-    // The first sentence: as without.
+    // The first sentence has no history.
     CHECK(support::same_bits(documents.recall(words, real).history, state.normalize.history));
     for (std::size_t t = 0; t < 2; ++t) state = attend.step(memory, random({2, sizes.query}, 5 + t), state).state;
     documents.keep(words, real, state.normalize);
 
-    // The second: 8 7 | 7 7, and padding.
+    // The second sentence: 8 7 | 7 7, and padding.
     word_ids next(3, 2);
     next.ids = {8, 7, 7, 7, 1, 9};
     const lengths real_next{2, 2};
     const auto L = documents.recall(next, real_next).history;
     const auto& before = state.normalize.history;
-    CHECK(L(0, 0) == before(0, 1));  // 8, once then and now
-    CHECK(std::exp(L(0, 1)) == support::approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice then
-    CHECK(L(0, 2) == nothing);                                                                     // padding
-    CHECK(2 * std::exp(L(1, 0)) == support::approx(std::exp(before(1, 0))));                       // 7, twice now
+    CHECK(L(0, 0) == before(0, 1));  // 8, once in each sentence
+    CHECK(std::exp(L(0, 1)) ==
+          support::approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice in the first sentence
+    CHECK(L(0, 2) == nothing);                                                // padding
+    CHECK(2 * std::exp(L(1, 0)) == support::approx(std::exp(before(1, 0))));  // 7, twice in the second sentence
     CHECK(L(1, 1) == L(1, 0));
-    // Each row is a document of its own; 0 stood in the padding.
+    // Each row is a separate document; the 0 was padding.
     word_ids other(1, 2);
     other.ids = {9, 0};
     CHECK(documents.recall(other, lengths{1, 1}).history(0, 0) == nothing);
     CHECK(documents.recall(other, lengths{1, 1}).history(1, 0) == nothing);
 
-    // A sentence that attends to nothing leaves the sums unchanged: sharing them among occurrences loses nothing.
+    // A sentence without attention leaves the sums unchanged: splitting them among occurrences is lossless.
     documents.keep(next, real_next, documents.recall(next, real_next));
     CHECK(support::distance(documents.recall(next, real_next).history, L) < 1e-15);
 
-    // Scores of 1e4: in the log domain a sum is little more than its greatest term.
+    // Scores of 1e4: in the log domain a sum is close to its largest term.
     auto far = state.normalize;
     far.history = array<double, 2>{{1e4, -1e4, 1e4}, {-1e4, 1e4, nothing}};
     normalize::history_of_words<double> kept(2);
     kept.keep(words, real, far);
     const auto again = kept.recall(next, real_next).history;
     CHECK(again(0, 0) == -1e4);                                                  // 8
-    CHECK(again(0, 1) == doctest::Approx(1e4 + std::log(2.0)).epsilon(1e-15));   // 7, twice then, once now
-    CHECK(again(1, 0) == doctest::Approx(-1e4 - std::log(2.0)).epsilon(1e-15));  // 7, once then, twice now
+    CHECK(again(0, 1) == doctest::Approx(1e4 + std::log(2.0)).epsilon(1e-15));   // 7, twice before, once here
+    CHECK(again(1, 0) == doctest::Approx(-1e4 - std::log(2.0)).epsilon(1e-15));  // 7, once before, twice here
 
-    // It takes effect: a word that had attention in the previous sentence counts for less than an equal one.
+    // Effect on weights: a word attended to in the previous sentence counts less than an equal word.
     const array<double, 3> same(shape_of_rank<3>{2, 3, sizes.width}, 0.3);
     const auto equal = attend.on(same, lengths{3, 3});
     word_ids old_and_new(3, 2);
@@ -78,7 +79,7 @@ TEST_CASE("temporal memory across the sentences of a document")
     later.normalize = documents.recall(old_and_new, lengths{3, 3});
     const auto q = random({2, sizes.query}, 9);
     const auto weights = attend.step(equal, q, later).weights;
-    const double discounted = std::exp(-later.normalize.history(0, 0));  // e − L against e
+    const double discounted = std::exp(-later.normalize.history(0, 0));  // e − L compared with e
     CHECK(weights(0, 0) / weights(0, 1) == doctest::Approx(discounted).epsilon(1e-12));
     CHECK(weights(0, 1) == weights(0, 2));
 

@@ -16,7 +16,7 @@ using namespace heed;
 namespace scalar = support::scalar;
 using namespace support::temporal_family;
 
-TEST_CASE("learned_temporal is its equation")
+TEST_CASE("learned_temporal matches its equation")
 {
     for (const double w : {0.0, -2.0, 0.7})
         check_values(normalize::learned_temporal{array<double, 1>{w}}, scalar::learned_temporal(w));

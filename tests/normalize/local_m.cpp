@@ -16,9 +16,10 @@ namespace scalar = support::scalar;
 using namespace support::temporal_family;
 using namespace support::windows;
 
-TEST_CASE("local_m is its equation")
+TEST_CASE("local_m matches its equation")
 {
-    // Sentences of 1 to 7 positions and up to 12 steps: from step S + D on, the paper's window is empty, ours is not.
+    // Sentences of 1 to 7 positions and up to 12 steps: from step S + D on, the paper's window is empty, and heed's is
+    // not.
     for (const std::size_t D : {0u, 1u, 2u, 6u, 100u}) {
         scalar::check_values(additive_with(local_m{D}), additive_equation(), luong_m(D), plain_query{3}, 5);
         check_values_per_dimension(local_m{D}, luong_m(D));

@@ -32,7 +32,7 @@ auto local(std::size_t D, bool renormalize)
 }
 auto words() { return random({2, 4}, 13); }
 
-/// From a query of several parts, its state.
+/// The state of a query with several parts.
 auto per_position(std::size_t D, bool renormalize)
 {
     return attention{score::with_word{additive(), words()}, local(D, renormalize), combine::weighted_sum{}};
@@ -99,7 +99,7 @@ TEST_CASE("gaussian")
           "gaussian: the list of first positions is [2] but must be [3] (one for each row)");
 }
 
-TEST_CASE("local_p is its equation")
+TEST_CASE("local_p matches its equation")
 {
     const auto s = additive();
     const auto with_word = scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
@@ -145,7 +145,7 @@ TEST_CASE("local_p's weights sum to less than 1, unless they are renormalized")
     for (const double sum : sums(true)) CHECK(sum == doctest::Approx(1).epsilon(1e-14));
 }
 
-TEST_CASE("far queries: the center stays in the sentence, and the window is not empty")
+TEST_CASE("distant queries: the center stays in the sentence, and the window is not empty")
 {
     const auto attend = dot_with(local_p{W_p(5), random({4}, 42, 1e3), 1});
     const auto memory = attend.on(random({2, 9, 5}, 1), lengths{9, 4});
@@ -158,7 +158,7 @@ TEST_CASE("far queries: the center stays in the sentence, and the window is not 
             CHECK(sum <= 1);
         }
     }
-    // NaN reaches what depends on it, and nothing else.
+    // NaN affects only dependent results.
     auto query = random({2, 5}, 3);
     query(0, 0) = not_a_number;
     const auto now = attend.step(memory, query, attend.start(memory));

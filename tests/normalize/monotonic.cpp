@@ -18,16 +18,16 @@ using namespace heed;
 using support::random;
 using namespace support::monotonic;
 
-TEST_CASE("monotonic weights are the printed sum of products, step after step")
+TEST_CASE("monotonic weights are the printed sum of products, at each step")
 {
     check_everywhere(
         normalize::monotonic{r}, [](const numbers& e, const numbers& before) { return expected(e, r(0), before); },
         as_they_are);
 }
 
-TEST_CASE("monotonic: by hand")
+TEST_CASE("monotonic: computed manually")
 {
-    // Two positions, p = 1/2: α_1 = (1/2, 1/4), the rest ran past the end; α_2 = (1/4, (1/4 + 1/4)/2).
+    // Two positions, p = 1/2: α_1 = (1/2, 1/4), the rest passed the end; α_2 = (1/4, (1/4 + 1/4)/2).
     const array<double, 2> e{{0.0, 0.0}};
     const array<double, 1> no_bias{0.0};
     const auto one = ops::monotonic(e, no_bias, array<double, 2>{{1.0, 0.0}}, lengths{2});
@@ -38,7 +38,7 @@ TEST_CASE("monotonic: by hand")
     CHECK(two(0, 1) == 0.25);
 }
 
-TEST_CASE("monotonic: great scores, infinite ones and long rows lose nothing")
+TEST_CASE("monotonic: accurate for large and infinite scores and long rows")
 {
     const array<float, 1> zero{0};
     const auto certain = ops::monotonic(array<float, 2>{{-1e4F, 1e4F, -1e4F, 1e4F}}, zero,
@@ -57,7 +57,7 @@ TEST_CASE("monotonic: great scores, infinite ones and long rows lose nothing")
         worst = std::max(worst, std::abs(static_cast<double>(in_float(0, j)) / exact[j] - 1));
     }
     CHECK(worst < 1e-6);
-    // What passes ten of them, 1e-30, has all its digits: 1 − p is not the difference of rounded numbers.
+    // The weight that passes ten of these, 1e-30, is accurate: 1 − p is not a difference of rounded numbers.
     array<float, 2> from_first(shape_of_rank<2>{1, 10}, 0.0F), same(shape_of_rank<2>{1, 10}, 6.9F);
     from_first(0, 0) = 1;
     numbers begin(10, 0.0);
@@ -65,7 +65,7 @@ TEST_CASE("monotonic: great scores, infinite ones and long rows lose nothing")
     const auto passed = ops::monotonic(same, zero, from_first, lengths{10});
     const auto must = expected(numbers(10, 6.9F), 0, begin);
     for (std::size_t j = 0; j < 10; ++j) { CHECK(std::abs(static_cast<double>(passed(0, j)) / must[j] - 1) < 4e-6); }
-    // p = 1e-4 at each of 20000: what stops anywhere and what does not sum to 1.
+    // p = 1e-4 at each of 20000 positions: the weights sum to 1 minus the probability of passing all.
     array<double, 2> rare(shape_of_rank<2>{1, 20000}, -9.21), first(shape_of_rank<2>{1, 20000}, 0.0);
     first(0, 0) = 1;
     double sum = 0;
@@ -73,7 +73,7 @@ TEST_CASE("monotonic: great scores, infinite ones and long rows lose nothing")
     CHECK(sum == support::approx(1 - std::pow(sigmoid(9.21), 20000)));
 }
 
-TEST_CASE("monotonic never looks back, and a row without positions has weights 0")
+TEST_CASE("monotonic never moves back, and a row without positions has weights 0")
 {
     const normalize::monotonic policy{r};
     auto e = some_scores(2, 6, 4);
@@ -88,7 +88,8 @@ TEST_CASE("monotonic never looks back, and a row without positions has weights 0
     CHECK(weights[0](0, 0) > 0);
 }
 
-TEST_CASE("monotonic: gradients by scores, bias and what was before, and through the state of several steps")
+TEST_CASE(
+    "monotonic: gradients with respect to scores, bias and previous weights, and through the state of several steps")
 {
     const lengths real{7, 0, 1, 4};
     const auto f = [&](const auto& e, const auto& bias, const auto& before) {
@@ -115,7 +116,7 @@ TEST_CASE("monotonic: gradients by scores, bias and what was before, and through
     check(support::gradient_of<0b1111>(third, random({4, 7}, 7), random({4, 7}, 8), random({4, 7}, 9), r));
 }
 
-TEST_CASE("what is hidden is not read: NaN in its derivative stays there")
+TEST_CASE("a masked position is not read: NaN in its derivative stays there")
 {
     const array<double, 2> e{{0.3, none, -0.2}}, before = random({1, 3}, 1);
     const lengths real{3};
@@ -134,7 +135,7 @@ TEST_CASE("what is hidden is not read: NaN in its derivative stays there")
     CHECK(d_e(0, 0) != 0);
 }
 
-TEST_CASE("shapes that do not fit are errors")
+TEST_CASE("shapes that do not fit are rejected")
 {
     const auto e = random({2, 4}, 1);
     const lengths real{4, 2};
@@ -154,7 +155,7 @@ TEST_CASE("shapes that do not fit are errors")
                          error);
 }
 
-TEST_CASE("they keep the contracts, per position and per dimension")
+TEST_CASE("monotonic normalizers satisfy the contracts, per position and per dimension")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
     const auto v = random({4}, 14, 2.0);
@@ -166,7 +167,7 @@ TEST_CASE("they keep the contracts, per position and per dimension")
     const auto per_dimension = [&](const auto& policy) {
         check(verify(attention{score::additive_per_dimension{W, U, V}, policy, combine::elementwise_sum{}}, sizes));
     };
-    // Every policy meets both kinds of weights; what is one inside the other is spread over the two.
+    // Every policy is tested with both kinds of weights; nested policies are divided between the two.
     per_position(normalize::monotonic{r});
     per_dimension(normalize::monotonic{r});
     per_position(normalize::monotonic_hard{r});

@@ -17,7 +17,7 @@ using namespace heed;
 using support::random;
 using namespace support::monotonic;
 
-TEST_CASE("hard monotonic weights are the scan, step after step")
+TEST_CASE("hard monotonic weights equal the scan, at each step")
 {
     const auto scan = [](const numbers& e, const numbers& before) {
         numbers alpha(e.size(), 0.0);
@@ -34,7 +34,7 @@ TEST_CASE("hard monotonic weights are the scan, step after step")
                      [](const numbers& e, const numbers& alpha) { return in_chunks(alpha, e, s(0), 3); });
 }
 
-TEST_CASE("the hard scan is the limit of the soft one, and stays behind the end")
+TEST_CASE("the hard scan is the limit of the soft scan, and stays past the end")
 {
     std::vector<array<double, 2>> e;
     for (std::size_t step = 0; step < 6; ++step) {
@@ -51,7 +51,7 @@ TEST_CASE("the hard scan is the limit of the soft one, and stays behind the end"
         sums = 0;
         for (const double x : hard[step]) sums += x;
     }
-    CHECK(sums < 8);  // some have run past the end, and have weights 0 from then on
+    CHECK(sums < 8);  // some passed the end and keep weights of 0
     CHECK(sums > 0);
 
     const array<double, 2> just{{-0.5, 0.0}}, start{{1.0, 0.0}};

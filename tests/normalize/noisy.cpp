@@ -18,7 +18,7 @@ using namespace heed;
 using support::random;
 using namespace support::monotonic;
 
-TEST_CASE("noise changes scores on the tape, by seed, step, row and position, and nothing else")
+TEST_CASE("noise changes scores on the tape, and depends only on seed, step, row and position")
 {
     const auto W = random({3, 3}, 1), query = random({2, 3}, 3);
     const auto annotations = random({2, 6, 3}, 2);
@@ -49,7 +49,7 @@ TEST_CASE("noise changes scores on the tape, by seed, step, row and position, an
     }
 }
 
-TEST_CASE("what remembers below the noise remembers noisy scores")
+TEST_CASE("the history of a normalizer inside noise holds noisy scores")
 {
     const auto e = some_scores(2, 5, 3);
     const lengths real{5, 3};
@@ -70,7 +70,7 @@ TEST_CASE("what remembers below the noise remembers noisy scores")
     check(normalize::chunkwise{2, s, normalize::monotonic{r}});
 }
 
-TEST_CASE("noise is standard normal, leaves -inf and padding, and does not depend on lengths or dimensions")
+TEST_CASE("noise is standard normal, keeps -inf and padding, and does not depend on lengths or dimensions")
 {
     const array<double, 2> zeros(shape_of_rank<2>{40, 500}, 0.0);
     const auto g = ops::add_normal(zeros, lengths::full(40, 500), 5, 2.0);

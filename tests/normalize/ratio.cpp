@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("ratio: shares of the faded sum")
+TEST_CASE("ratio: shares of the decayed sum")
 {
     auto scores = random({3, 7}, 1);
     for (std::size_t i = 0; i < scores.size(); ++i) scores.data()[i] = std::abs(scores.data()[i]) + 0.1;
@@ -34,7 +34,7 @@ TEST_CASE("ratio: shares of the faded sum")
     }
 }
 
-TEST_CASE("ratio: a row of zeros has no weight")
+TEST_CASE("ratio: a row of zeros has weights of 0")
 {
     const lengths real{3};
     const array<double, 2> zeros(shape_of_rank<2>{1, 3}, 0.0);

@@ -23,9 +23,9 @@ using support::plain_query, support::query_with_word;
 namespace scalar = support::scalar;
 using namespace support::temporal_family;
 
-TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gradient")
+TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, with all gradients")
 {
-    // Two positions with two scores each, n = 3: by hand.
+    // Two positions with two scores each, n = 3, computed manually.
     const auto sums = random({1, 2, 4}, 1), e = random({1, 2, 2}, 2);
     const auto [last, next] = ops::recent_sums(sums, e, std::size_t{3});
     const auto join = [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); };
@@ -53,7 +53,7 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
         CHECK_GRADIENT(of_scores, random({2, 3}, 4));
     }
 
-    // Nothing at all is remembered; or nothing yet, from which nothing comes back.
+    // With n = 0, or before the first step, the sums are -inf and have no gradient.
     const array<double, 2> scores{{0.5, -infinity}};
     CHECK(
         support::same_bits(ops::recent_sums(array<double, 3>(shape_of_rank<3>{1, 2, 0}), scores, std::size_t{0}).first,
@@ -70,7 +70,7 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
     CHECK(on.gradient(s).data[1] == 0);
 }
 
-TEST_CASE("recent_temporal is its equation, whatever n")
+TEST_CASE("recent_temporal matches its equation, for any n")
 {
     for (const std::size_t n : {0u, 1u, 2u, 3u, 5u, 11u, 12u, 40u}) {
         check_values(normalize::recent_temporal{n}, scalar::temporal(1, 0, n));
@@ -86,7 +86,7 @@ TEST_CASE("recent_temporal: gradients and contracts")
 
 TEST_CASE("the sums over the last n steps: long runs, the same tensors at every step")
 {
-    // A sum with a subtraction would have lost its small terms: here every step is e^40 or e^-40 times the last one.
+    // A sum that subtracts old steps would lose its small terms: every step is e^40 or e^-40 times the previous step.
     auto e = random_scores({1, 3}, 60, 1);
     for (std::size_t t = 0; t < 60; ++t) {
         for (std::size_t j = 0; j < 3; ++j) e[t](0, j) += (t / 3 + j) % 2 == 0 ? 20 : -20;

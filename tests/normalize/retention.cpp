@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("retention: scores are weights, fainter the older the position")
+TEST_CASE("retention: scores are weights, and decay with the age of the position")
 {
     const auto scores = random({3, 7}, 1);
     const lengths real{7, 0, 4};

@@ -19,7 +19,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, float, double)
+TEST_CASE_TEMPLATE("sigmoid: each weight depends only on its score, and is 0 at masked positions", T, float, double)
 {
     const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-15;
     const auto scores = random<T>({3, 21}, 6, 3.0);
@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, f
     CHECK(extreme(0, 3) == T(1));
 }
 
-TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and has its gradient", T, float, double)
+TEST_CASE_TEMPLATE("sigmoid: a learned bias gives the same weights as a constant, and has a gradient", T, float, double)
 {
     const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
     const lengths real{21, 0, 5};
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and ha
                             "sigmoid: the bias is [2]"));
 }
 
-TEST_CASE("sigmoid keeps the contracts")
+TEST_CASE("sigmoid satisfies the contracts")
 {
     check_contracts_per_position(normalize::sigmoid{-0.5});
     check_contracts_per_dimension(normalize::sigmoid{array<double, 1>{-0.5}});

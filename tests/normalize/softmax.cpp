@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("softmax: each score's share, nothing behind the length, a row of no positions")
+TEST_CASE("softmax: shares of each score, 0 beyond the length, and a row without positions")
 {
     const auto scores = random({3, 7}, 1, 3.0);
     const lengths real{7, 0, 4};

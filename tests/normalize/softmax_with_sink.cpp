@@ -15,7 +15,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("softmax_with_sink: the shares of the scores beside one more, whose share goes nowhere")
+TEST_CASE("softmax_with_sink: shares of the scores and of one sink score; the sink's share is dropped")
 {
     const auto scores = random({3, 7}, 1, 3.0);
     const lengths real{7, 0, 4};
@@ -33,7 +33,7 @@ TEST_CASE("softmax_with_sink: the shares of the scores beside one more, whose sh
     }
 }
 
-TEST_CASE("softmax_with_sink: far scores, and the gradient by scores and sink")
+TEST_CASE("softmax_with_sink: scores far apart, and the gradient with respect to scores and sink")
 {
     const array<float, 2> far{{1e4f, -1e4f}, {-1e4f, -1e4f}};
     const auto weights =
@@ -50,7 +50,7 @@ TEST_CASE("softmax_with_sink: far scores, and the gradient by scores and sink")
                             "softmax_with_sink: the sink is [2] but must be [1]"));
 }
 
-TEST_CASE("softmax_with_sink keeps the contracts")
+TEST_CASE("softmax_with_sink satisfies the contracts")
 {
     support::normalizers::check_contracts_of(normalize::softmax_with_sink{array<double, 1>{0.5}});
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Σ_j max(e_j / power − τ, 0)^power = 1 by bisection, as the papers' algorithm 1 does: no sorting, no closed form.
+/// Σ_j max(e_j / power − τ, 0)^power = 1 by bisection, as in the papers' algorithm 1: without sorting or a closed form.
 std::vector<double> bisected(const std::vector<double>& e, int power)
 {
     std::vector<double> weights(e.size(), 0.0);
@@ -70,7 +70,7 @@ void check_bisected(int power, const array<double, 3>& scores, const array<doubl
     }
 }
 
-/// The numbers as [B,T,N], with N = 1 where there is one for each position.
+/// The numbers as [B,T,N], with N = 1 for weights per position.
 template <class T, std::size_t R>
 array<double, 3> with_columns(const array<T, R>& x)
 {
@@ -90,7 +90,7 @@ void check_against_bisection(const array<T, R>& scores, const lengths& real, dou
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sparsemax and entmax15 are what bisection finds", T, float, double)
+TEST_CASE_TEMPLATE("sparsemax and entmax15 agree with bisection", T, float, double)
 {
     const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-14;
     for (const double scale : {0.01, 0.3, 1.0, 4.0}) {
@@ -99,7 +99,8 @@ TEST_CASE_TEMPLATE("sparsemax and entmax15 are what bisection finds", T, float, 
         check_against_bisection(random<T>({1, 1}, 2, scale), {1}, tolerance);
         check_against_bisection(random<T>({3, 500}, 3, scale), {500, 333, 499}, tolerance);
         check_against_bisection(random<T>({3, 6, 2}, 4, scale), {6, 0, 1}, tolerance);
-        check_against_bisection(random<T>({2, 9, 37}, 5, scale), {9, 5}, tolerance);  // some cache lines and a rest
+        check_against_bisection(random<T>({2, 9, 37}, 5, scale), {9, 5},
+                                tolerance);  // several cache lines and a remainder
     }
     check_against_bisection(array<T, 2>(shape_of_rank<2>{2, 3}, T(0.5)), {3, 2}, tolerance);
 }
@@ -122,7 +123,7 @@ TEST_CASE_TEMPLATE("sparse weights of simple scores", T, float, double)
     check(2, {1, 0.6, -0.6}, {0.64, 0.36, 0});  // z = (0, -0.2, -0.8), τ = -0.8
 }
 
-TEST_CASE_TEMPLATE("ties share, at the top and at the border", T, float, double)
+TEST_CASE_TEMPLATE("ties have equal weights, at the top and at the border", T, float, double)
 {
     const auto tied = sparse(1, row_of<T>({2, 1.75, 2, 1.75, -3}), {5});
     CHECK(tied(0, 0) == tied(0, 2));
@@ -137,7 +138,7 @@ TEST_CASE_TEMPLATE("ties share, at the top and at the border", T, float, double)
     CHECK(smooth(0, 4) == 0);
 }
 
-TEST_CASE_TEMPLATE("-inf has weight 0 exactly, a row of nothing else is 0, NaN is not hidden", T, float, double)
+TEST_CASE_TEMPLATE("-inf has weight exactly 0, a row of only -inf is 0, and NaN is not masked", T, float, double)
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const int power : {1, 2}) {
@@ -159,7 +160,7 @@ TEST_CASE_TEMPLATE("-inf has weight 0 exactly, a row of nothing else is 0, NaN i
     }
 }
 
-TEST_CASE("scores of 1e4 in float: as exact as small ones, and a constant for all changes nothing")
+TEST_CASE("scores of 1e4 in float are as exact as small scores, and adding a constant changes nothing")
 {
     for (const int power : {1, 2}) {
         CAPTURE(power);
@@ -173,7 +174,7 @@ TEST_CASE("scores of 1e4 in float: as exact as small ones, and a constant for al
     }
 }
 
-TEST_CASE("the order of the positions does not matter, nor does the number of threads")
+TEST_CASE("weights do not depend on the order of the positions or the number of threads")
 {
     const auto scores = random<float>({60, 40, 11}, 5, 0.5);
     auto reversed = scores;
@@ -201,7 +202,7 @@ TEST_CASE("the order of the positions does not matter, nor does the number of th
     }
 }
 
-TEST_CASE("sparsemax is nearer to the scores than any other weights near it")
+TEST_CASE("sparsemax is closer to the scores than any nearby weights")
 {
     // argmin ‖p − e‖² over the simplex: moving a little weight from one position to another only increases it.
     const auto scores = random({1, 6}, 8, 0.6);
@@ -225,7 +226,7 @@ TEST_CASE("sparsemax is nearer to the scores than any other weights near it")
     CHECK(tried >= 10);
 }
 
-TEST_CASE("lengths that do not fit are refused")
+TEST_CASE("lengths that do not fit are rejected")
 {
     const auto scores = random({2, 3}, 1);
     const lengths wrong{3, 3, 3}, longer{3, 4};
@@ -237,8 +238,8 @@ TEST_CASE("lengths that do not fit are refused")
     CHECK(support::contains(message(normalize::sigmoid{}, longer), "sigmoid_weights: the length of row 1 is 4"));
 }
 
-TEST_CASE("sparsemax keeps the contracts") { check_contracts_of(normalize::sparsemax{}); }
-TEST_CASE("sparse weights of modulated scores keep the contracts")
+TEST_CASE("sparsemax satisfies the contracts") { check_contracts_of(normalize::sparsemax{}); }
+TEST_CASE("sparse weights of modulated scores satisfy the contracts")
 {
     check_contracts(
         attention{score::dot{},

@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("each position takes its part of what is left, the last one first")
+TEST_CASE("each position takes its fraction of the rest, starting at the last position")
 {
     const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
     const array<double, 2> e{{0.5, -1, 2, 7}};
@@ -25,12 +25,12 @@ TEST_CASE("each position takes its part of what is left, the last one first")
     CHECK(w(0, 3) == 0);
     constexpr double none = -std::numeric_limits<double>::infinity();
     const auto hidden = ops::stick_breaking(array<double, 2>{{0.5, none, none}, {none, none, none}}, lengths{3, 3});
-    CHECK(hidden(0, 0) == support::approx(s(0.5)));  // as if alone
+    CHECK(hidden(0, 0) == support::approx(s(0.5)));  // as if it were the only position
     CHECK(hidden(0, 2) == 0);
     CHECK(hidden(1, 1) == 0);
 }
 
-TEST_CASE("great scores and long rows lose nothing")
+TEST_CASE("large scores and long rows are accurate")
 {
     const auto first = ops::stick_breaking(array<float, 2>{{1e4F, -1e4F, -1e4F}}, lengths{3});
     CHECK(first(0, 0) == 1);
@@ -54,7 +54,7 @@ TEST_CASE("gradients")
     CHECK_GRADIENT(f(true, {5, 4}), random({2, 5}, 3));
 }
 
-TEST_CASE("stick breaking keeps the contracts, per position and per dimension")
+TEST_CASE("stick breaking satisfies the contracts, per position and per dimension")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
     const auto v = random({4}, 14, 2.0);

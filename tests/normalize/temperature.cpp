@@ -21,7 +21,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE("temperature divides the scores, before any mask is added")
+TEST_CASE("temperature divides the scores, before a mask is added")
 {
     const auto scores = random({2, 5}, 7, 2.0);
     const lengths real{5, 3};
@@ -42,7 +42,8 @@ TEST_CASE("temperature divides the scores, before any mask is added")
     CHECK(now.weights(0, 1) == 0);
 }
 
-TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty row, scores of 1e4", T, float, double)
+TEST_CASE_TEMPLATE("temperature matches its equation: padding, one position, an empty row, scores of 1e4", T, float,
+                   double)
 {
     const auto check = [](const auto& scores, const lengths& real, double tau) {
         CAPTURE(tau);
@@ -54,7 +55,7 @@ TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty
                 const auto e = column(scores, real, b, d);
                 double sum = 0;
                 for (std::size_t t = 0; t < positions; ++t) {
-                    double below = 0;  // Σ_k exp((e_k − e_t) / τ): a weight is one over it
+                    double below = 0;  // Σ_k exp((e_k − e_t) / τ): a weight is its reciprocal
                     for (const double x : e) below += t < real[b] ? std::exp((x - e[t]) / tau) : 0;
                     const double is = static_cast<double>(weights.data()[(b * positions + t) * width + d]);
                     CHECK(is == doctest::Approx(t < real[b] ? 1 / below : 0).epsilon(sizeof(T) == 4 ? 1e-5 : 1e-12));
@@ -72,7 +73,7 @@ TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty
     }
 }
 
-TEST_CASE("temperature: as it falls, weight goes to the maximum score; as it rises, to all")
+TEST_CASE("temperature: lower values move weight to the largest score, higher values spread it")
 {
     const auto scores = random({1, 6}, 12);
     const lengths real{6};
@@ -83,7 +84,7 @@ TEST_CASE("temperature: as it falls, weight goes to the maximum score; as it ris
                             array<double, 2>(shape_of_rank<2>{1, 6}, 1.0 / 6)) < 1e-8);
 }
 
-TEST_CASE("temperature over temporal remembers the divided scores")
+TEST_CASE("temperature over temporal stores the divided scores")
 {
     const auto annotations = random({1, 4, 3}, 8);
     const auto queries = random({1, 3, 3}, 9);
@@ -93,7 +94,7 @@ TEST_CASE("temperature over temporal remembers the divided scores")
     CHECK(support::distance(warm(warm.on(annotations), queries), half(half.on(annotations), queries)) < 1e-14);
 }
 
-TEST_CASE("temperature: an invalid temperature is refused")
+TEST_CASE("temperature: an invalid temperature is rejected")
 {
     const auto scores = random({1, 3}, 1);
     const lengths real{3};
@@ -105,7 +106,7 @@ TEST_CASE("temperature: an invalid temperature is refused")
     }
 }
 
-TEST_CASE("temperature keeps the contracts")
+TEST_CASE("temperature satisfies the contracts")
 {
     check_contracts_per_position(normalize::temperature{0.7});
     check_contracts_per_dimension(normalize::temperature{2, normalize::temporal{}});

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-// Properties of temporal modulation, on scores set by hand or drawn.
+// Properties of temporal modulation, on given or random scores.
 
 using namespace heed;
 using support::random;
@@ -69,7 +69,7 @@ all_steps<T, R> printed_weights(const all_steps<T, R>& e, std::size_t positions)
     return weights;
 }
 
-/// The greatest relative difference of two lists of weights.
+/// The maximum relative difference of two lists of weights.
 template <class A, class B>
 double relative_difference(const A& a, const B& b)
 {
@@ -86,7 +86,7 @@ double relative_difference(const A& a, const B& b)
 
 }  // namespace
 
-TEST_CASE("the logarithmic form is the printed one, to the last bits")
+TEST_CASE("the logarithmic form equals the printed form, up to the last bits")
 {
     const auto e = random_scores<double>({3, 7}, 12, 1.5);
     CHECK(relative_difference(temporal_weights(e, lengths::full(3, 7)), printed_weights(e, 7)) < 1e-14);
@@ -96,8 +96,8 @@ TEST_CASE("the logarithmic form is the printed one, to the last bits")
 
 TEST_CASE("trap: scores minus their maximum must not enter the history")
 {
-    // Subtracting a constant from a step's scores does not change its softmax, but it changes the history. Positions
-    // are compared across steps: storing e - max e gives other weights.
+    // Subtracting a constant from a step's scores does not change its softmax, but it changes the history, which
+    // compares positions across steps: storing e - max e gives other weights.
     auto e = random_scores<double>({1, 6}, 4, 3);
     auto shifted = e;
     for (auto& step : shifted) {
@@ -127,11 +127,11 @@ TEST_CASE("float: scores up to 144, where the printed form overflows")
     for (const auto& step : naive) overflowed = overflowed || !support::all_finite(step);
     CHECK(overflowed);
     const auto weights = temporal_weights(e, lengths{7});
-    const auto must = printed_weights(exact, 7);  // double still holds exp(144)
+    const auto must = printed_weights(exact, 7);  // exp(144) fits in double
     for (std::size_t t = 0; t < 5; ++t) CHECK(support::distance(weights[t], must[t]) < 5e-5);
 }
 
-TEST_CASE("float: scores of 1e4 either way")
+TEST_CASE("float: scores of 1e4 of both signs")
 {
     auto e = random_scores<float>({2, 5}, 6, 1);
     for (std::size_t t = 0; t < 6; ++t) {
@@ -152,7 +152,7 @@ TEST_CASE("float: scores of 1e4 either way")
     CHECK(support::distance(weights[0], in_double[0]) < 1e-7);
 }
 
-TEST_CASE("a term added to a position's score at every step cancels from the second step on; one that moves does not")
+TEST_CASE("a term added to a position's score at every step cancels from the second step on; a moving term does not")
 {
     const auto e = random_scores<double>({2, 6}, 5, 1);
     const auto offset = random({2, 6}, 7, 3);
@@ -173,9 +173,10 @@ TEST_CASE("a term added to a position's score at every step cancels from the sec
     }
 }
 
-TEST_CASE("positions that were attended to before count for less")
+TEST_CASE("positions that were attended to before get less weight")
 {
-    // The same scores at every step: from the second step on every position has had its share, and weights are equal.
+    // The same scores at every step: from the second step on each position has had its share, and all weights are
+    // equal.
     const all_steps<double, 2> e(4, array<double, 2>{{3.0, 0.0, -1.0}});
     const auto weights = temporal_weights(e, lengths{3});
     CHECK(weights[0](0, 0) > 0.9);
@@ -184,7 +185,7 @@ TEST_CASE("positions that were attended to before count for less")
     }
 }
 
-TEST_CASE("the gradient is that of the reverse scan")
+TEST_CASE("the gradient equals that of the reverse scan")
 {
     // With G_t = ∂loss/∂u_t:  R_S = 0,  R_k = G_{k+1} + exp(L_{k+1} - L_{k+2}) R_{k+1},
     // ∂loss/∂e_k = G_k - exp(e_k - L_{k+1}) R_k. Steps count from 1, L_1 = -inf. Elementwise, without heed.
@@ -203,7 +204,7 @@ TEST_CASE("the gradient is that of the reverse scan")
         for (std::size_t t = 1; t < S; ++t) loss = ops::add(loss, ops::dot(weights[t], c[t]));
         on.backward(loss);
 
-        // G_tj = α_tj (c_tj - Σ_i α_ti c_ti), over the positions that exist.
+        // G_tj = α_tj (c_tj - Σ_i α_ti c_ti), over the real positions.
         all_steps<double, R> G(S, Scores(e[0].shape(), 0.0));
         const auto alpha = temporal_weights(e, real);
         for (std::size_t t = 0; t < S; ++t) {
@@ -252,9 +253,9 @@ TEST_CASE("the state is one number per position, and starts anew with every batc
     const auto first = attend.step(memory, q, state);
     CHECK(first.state.step == 1);
     CHECK(attend.step(memory, q, first.state).state.step == 2);
-    // From the start again: the first answer again.
+    // Starting again gives the first result again.
     CHECK(support::same_bits(attend.step(memory, q, attend.start(memory)).context, first.context));
-    // A beam duplicates a hypothesis by mapping the state's tensors.
+    // Beam search duplicates a hypothesis by mapping the state's tensors.
     const auto doubled = state.normalize.map([](const auto& x) { return ops::scale(x, 1.0); });
     CHECK(support::same_bits(doubled.history, state.normalize.history));
 

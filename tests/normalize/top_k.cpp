@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("top_k: softmax over the k greatest, and over those equal to the k-th")
+TEST_CASE("top_k: softmax over the k largest scores, and over ties with the k-th")
 {
     const lengths real{5};
     const array<double, 2> scores{{1.0, 3.0, 2.0, 2.0, -std::numeric_limits<double>::infinity()}};
@@ -31,7 +31,7 @@ TEST_CASE("top_k: softmax over the k greatest, and over those equal to the k-th"
     }
 }
 
-TEST_CASE("top_k: a k of 0 is refused")
+TEST_CASE("top_k: k = 0 is rejected")
 {
     const lengths real{3};
     const auto scores = random({1, 3}, 1);

@@ -22,7 +22,7 @@ namespace scalar = support::scalar;
 using namespace support::temporal_family;
 using namespace support::windows;
 
-TEST_CASE("local and temporal together are their equations, with either history")
+TEST_CASE("local and temporal combined match their equations, with either history")
 {
     const normalize::temporal temporal;
     for (const std::size_t D : {0u, 1u, 2u, 100u}) {
@@ -44,7 +44,7 @@ TEST_CASE("local and temporal together are their equations, with either history"
     }
 }
 
-TEST_CASE("a state that fades or forgets does so outside the window, too")
+TEST_CASE("a state that decays or forgets also does so outside the window")
 {
     check_values_per_position(local_m{1, normalize::decayed_temporal{1, 0.6}, in_window{}},
                               luong_m(1, remembered::in_window, 0.6));
@@ -56,7 +56,7 @@ TEST_CASE("a state that fades or forgets does so outside the window, too")
     }
 }
 
-TEST_CASE("local and temporal together: gradients and contracts")
+TEST_CASE("local and temporal combined: gradients and contracts")
 {
     const normalize::temporal temporal;
     support::check_gradients(dot_with(local_m{1, temporal}), plain_query{5}, 5);
@@ -71,7 +71,7 @@ TEST_CASE("local and temporal together: gradients and contracts")
                            plain_query{3});
 }
 
-TEST_CASE("what cuts and what hides")
+TEST_CASE("normalizers that cut windows, and normalizers that mask")
 {
     using normalize::temporal, normalize::recent_temporal, normalize::temperature;
     CHECK(cuts_windows<local_m<>>);
@@ -84,7 +84,7 @@ TEST_CASE("what cuts and what hides")
                     local_m{1, normalize::learned_temporal{array<double, 1>{1.0}, recent_temporal{}}, in_window{}})>);
 }
 
-TEST_CASE("a window leaves what a mask would leave, weights and gradients")
+TEST_CASE("a window equals a mask, in weights and gradients")
 {
     const std::size_t D = 1, S = 8;
     const auto sentences = random({3, 6, 5}, 1);
@@ -134,7 +134,7 @@ TEST_CASE("a window leaves what a mask would leave, weights and gradients")
     check(local_m{D, normalize::recent_temporal{2}}, normalize::recent_temporal{2});
 }
 
-TEST_CASE("nothing outside the window is read: its contents change no bit")
+TEST_CASE("values outside the window are not read: they change no bit")
 {
     const std::size_t T = 12, S = 3;
     const auto sentences = random({2, T, 5}, 1);
@@ -171,7 +171,7 @@ TEST_CASE("nothing outside the window is read: its contents change no bit")
     check(dot_with(local_m{1}), queries);
     check(dot_with(local_m{1, normalize::temporal{}, in_window{}}), queries);
     check(additive_with(local_m{1}), random({2, S, 3}, 3));
-    // A window of local_p at the front: every query predicts a place below 1.
+    // A window of local_p at the front: every query predicts a position below 1.
     const array<double, 2> W{{20.0}, {0.0}, {0.0}, {0.0}, {0.0}};
     auto to_the_front = queries;
     for (std::size_t b = 0; b < 2; ++b) {
@@ -180,7 +180,7 @@ TEST_CASE("nothing outside the window is read: its contents change no bit")
     check(dot_with(local_p{W, array<double, 1>{4.0}, 2, normalize::temporal{}, in_window{}}), to_the_front);
 }
 
-TEST_CASE("a window that covers the sentence is its inner normalizer")
+TEST_CASE("a window that covers the sentence equals its inner normalizer")
 {
     const auto sentences = random({3, 6, 5}, 1);
     const auto queries = random({3, 8, 5}, 2);
@@ -189,7 +189,7 @@ TEST_CASE("a window that covers the sentence is its inner normalizer")
         const auto b = dot_with(inner);
         const lengths real{6, 0, 3};
         CHECK(same_bits(weights_of(a, a.on(sentences, real), queries), weights_of(b, b.on(sentences, real), queries)));
-        // All queries at once: without state it is one matrix product, which sums in another order.
+        // All queries at once: without state this is one matrix product, which sums in another order.
         CHECK(support::distance(a(a.on(sentences, real), queries), b(b.on(sentences, real), queries)) < 1e-15);
     };
     const normalize::temporal temporal;
@@ -201,16 +201,16 @@ TEST_CASE("a window that covers the sentence is its inner normalizer")
         check(local_m{D, normalize::recent_temporal{2}, in_window{}}, normalize::recent_temporal{2});
         check(local_m{D, normalize::sparsemax{}}, normalize::sparsemax{});
     }
-    // The Gaussian is flat where D is huge.
+    // The Gaussian is flat for very large D.
     const auto flat = dot_with(local_p{W_p(5), v_p(), furthest, temporal});
     const auto plain = dot_with(temporal);
     CHECK(distance(weights_of(flat, flat.on(sentences), queries), weights_of(plain, plain.on(sentences), queries)) <
           1e-15);
 }
 
-TEST_CASE("history: of all positions, or of those that were in the window")
+TEST_CASE("history: of all positions, or of the positions that were in the window")
 {
-    // One sentence, scores from its keys: the same at every step.
+    // One sentence, with scores from its keys: the same at every step.
     const array<double, 3> sentence{{{2.0}, {1.0}, {0.0}, {-1.0}, {3.0}}};
     const array<double, 3> queries(shape_of_rank<3>{1, 3, 1}, 1.0);
     const auto weights = [&](const auto& normalize) {
@@ -220,9 +220,9 @@ TEST_CASE("history: of all positions, or of those that were in the window")
     const auto all = weights(local_m{1, normalize::temporal{}});
     const auto seen = weights(local_m{1, normalize::temporal{}, in_window{}});
     CHECK(support::same_bits(all[0], seen[0]));
-    // Step 1 sees 0, 1, 2. Everywhere: all of them were scored once before, weights are equal.
+    // Step 1 sees 0, 1, 2. With the full history, each was scored once before, and the weights are equal.
     for (std::size_t j = 0; j < 3; ++j) CHECK(all[1](0, j) == doctest::Approx(1.0 / 3).epsilon(1e-14));
-    // In the window: 2 was never seen, its divisor is 1 and b = exp(0); the others are exp(e) / exp(e).
+    // In the window: 2 was never seen, so its divisor is 1 and b = exp(0); the others are exp(e) / exp(e).
     for (std::size_t j = 0; j < 3; ++j) CHECK(seen[1](0, j) == doctest::Approx(1.0 / 3).epsilon(1e-14));
     // Step 2 sees 1, 2, 3: 1 was seen twice, 2 once, 3 never.
     const double b[] = {0.5, 1.0, std::exp(-1.0)};
@@ -234,7 +234,7 @@ TEST_CASE("history: of all positions, or of those that were in the window")
     CHECK(seen[2](0, 4) == 0);
 }
 
-TEST_CASE("a constant of each position cancels under temporal from the second step on; local_p's Gaussian survives")
+TEST_CASE("a constant per position cancels under temporal from the second step on; local_p's Gaussian does not")
 {
     const std::size_t T = 6;
     const auto offset = random({1, T, 1}, 3, 2);  // as scores: dot with a query of 1
@@ -265,7 +265,7 @@ TEST_CASE("masks and windows")
     boolean_mask<2> mask(shape_of_rank<2>{2, 6});
     for (std::size_t i = 0; i < 12; ++i) mask[i] = i % 4 != 1;
     const auto check = [&](const auto& cutting, const auto& hiding) {
-        // The same window, once by cutting, and once by hiding, inside a normalizer that does not know windows.
+        // The same window, cut or masked, inside a normalizer that does not support windows.
         const auto a = dot_with(cutting);
         const auto b = dot_with(hiding);
         const auto close = [&](const auto& x, const auto& y) { CHECK(support::distance(x, y) < 1e-14); };
@@ -294,7 +294,7 @@ TEST_CASE("masks and windows")
         const local_p predicted{W_p(5), v_p(), 2, normalize::temporal{}, in_window{}, {.renormalize = renormalize}};
         check(predicted, hidden(predicted));
     }
-    // Causal: a row of 6 and 6 queries, so that query s sees s + 1 positions; the window ends there.
+    // Causal: a row of 6 positions and 6 queries, so that query s sees s + 1 positions, and the window ends there.
     const auto attend = dot_with(local_m{2});
     const auto memory = attend.on(sentences);
     const auto now = attend.step(memory, ops::step_of(queries, 0u), attend.start(memory), lengths{1, 1});
@@ -312,14 +312,14 @@ TEST_CASE("any normalizer inside a window, a window inside any normalizer")
     const auto cooled = contexts(local_m{2, normalize::temperature{0.5}});
     CHECK(support::distance(cooled, contexts(normalize::temperature{0.5, local_m{2}})) < 1e-14);
     CHECK(support::distance(cooled, contexts(local_m{2})) > 1e-3);
-    // Modulated by all that was scored, then seen through the window: local_m{2, temporal{}} again.
+    // Modulated by the full history, then seen through the window: equals local_m{2, temporal{}}.
     CHECK(support::distance(contexts(normalize::decayed_temporal{1, 0, local_m{2}}),
                             contexts(local_m{2, normalize::temporal{}})) < 1e-14);
     CHECK(support::distance(contexts(normalize::recent_temporal{2, local_p{W_p(5), v_p(), 2}}),
                             contexts(local_p{W_p(5), v_p(), 2, normalize::recent_temporal{2}})) < 1e-14);
 }
 
-TEST_CASE("what does not fit is refused")
+TEST_CASE("arguments that do not fit are rejected")
 {
     const auto run = [](const auto& normalize) {
         return message_of<error>([&] {

@@ -13,8 +13,8 @@
 using namespace heed;
 using support::random;
 
-// The two matrix products of a sentence's queries and positions, against the operations on one query at a time, and by
-// finite differences.
+// The two matrix products of a sentence's queries and positions, compared with the operations on one query at a time
+// and with finite differences.
 
 namespace {
 
@@ -25,7 +25,7 @@ const auto sum = [](const auto& w, const auto& h) { return ops::bmm(w, h); };
 
 array<double, 2> query_of(const array<double, 3>& queries, std::size_t s) { return ops::step_of(queries, s); }
 
-/// Row b of the result is row b · S + s of all.
+/// Row b of the result is row b · S + s of the input.
 array<double, 2> rows_of(const array<double, 2>& all, std::size_t S, std::size_t s)
 {
     array<double, 2> rows(shape_of_rank<2>{all.shape()[0] / S, all.shape()[1]});
@@ -37,7 +37,7 @@ array<double, 2> rows_of(const array<double, 2>& all, std::size_t S, std::size_t
 
 }  // namespace
 
-TEST_CASE("all pairs at once are the pairs of each query")
+TEST_CASE("all pairs at once equal the pairs of each query")
 {
     for (const auto& [B, S, T, D] :
          {std::array<std::size_t, 4>{2, 3, 5, 4}, {1, 1, 1, 1}, {3, 7, 1, 17}, {2, 1, 40, 9}}) {
@@ -66,7 +66,7 @@ TEST_CASE("gradients of all pairs")
     CHECK_GRADIENT(sum, random({3, 2}, 5), random({3, 2, 7}, 6));
 }
 
-TEST_CASE("nothing to look at, and nobody who looks")
+TEST_CASE("without positions, queries or sentences")
 {
     CHECK(ops::bmm(random({4, 0}, 1), random({2, 0, 3}, 2)) == array<double, 3>(shape_of_rank<3>{2, 2, 3}, 0.0));
     CHECK(ops::bmm_nt(random({2, 0, 3}, 1), random({2, 5, 3}, 2)).size() == 0);
@@ -74,7 +74,7 @@ TEST_CASE("nothing to look at, and nobody who looks")
     CHECK(ops::bmm(random({0, 5}, 1), random({0, 5, 3}, 2)).shape() == shape_of_rank<3>{0, 0, 3});
 }
 
-TEST_CASE("what has no weight and no gradient may be anything")
+TEST_CASE("a value without weight and gradient may be NaN")
 {
     auto values = random({2, 3, 4}, 1);
     auto clean = values;
@@ -87,7 +87,7 @@ TEST_CASE("what has no weight and no gradient may be anything")
     const array<double, 3> contexts = ops::bmm(weights, values), must = ops::bmm(weights, clean);
     for (std::size_t i = 0; i < must.size(); ++i) CHECK(contexts.data()[i] == support::approx(must.data()[i]));
 
-    // A key that is no number, behind a mask: the query's gradient comes from the other keys alone.
+    // A NaN key behind a mask: only the other keys contribute to the query's gradient.
     boolean_mask<2> mask(shape_of_rank<2>{4, 3});
     for (std::size_t i = 0; i < 12; ++i) mask[i] = i % 3 != 2 ? 1 : 0;
     const auto gradient = [&](const array<double, 3>& keys) {
@@ -102,7 +102,7 @@ TEST_CASE("what has no weight and no gradient may be anything")
     for (std::size_t i = 0; i < is.size(); ++i) CHECK(is.data()[i] == support::approx(without.data()[i]));
 }
 
-TEST_CASE("shapes that do not fit are refused, with their names")
+TEST_CASE("shapes that do not fit are rejected by name")
 {
     CHECK_THROWS_WITH_AS(ops::bmm_nt(random({2, 3, 4}, 1), random({2, 5, 3}, 2)),
                          doctest::Contains("the queries is [2,3,4]"), shape_error);

@@ -19,13 +19,13 @@ namespace {
 template <std::size_t N>
 using view = tensor_view<const double, N>;
 
-/// The argument that is wrong, the rank that it should have, and its place in the sentence's list of ranks.
+/// The wrong argument, the rank it should have, and the index of its ranks in the message.
 template <class Operation, class... A>
 constexpr auto meant = ops::detail::meant_ranks<Operation, double, A...>::found();
 
 }  // namespace
 
-TEST_CASE("what an operation takes follows from its declaration")
+TEST_CASE("the accepted arguments of an operation follow from its declaration")
 {
     using ops::detail::takes;
     static_assert(takes<ops::linear_op, double, view<2>, view<2>>());
@@ -41,7 +41,7 @@ TEST_CASE("what an operation takes follows from its declaration")
     CHECK(ops::detail::first_rank<double>() == 0);
 }
 
-TEST_CASE("the argument that is wrong is found, and the rank that it should have")
+TEST_CASE("the wrong argument is found, and the rank it should have")
 {
     constexpr auto second = meant<ops::linear_op, view<2>, view<3>>;
     CHECK(second.at == 1);
@@ -53,12 +53,12 @@ TEST_CASE("the argument that is wrong is found, and the rank that it should have
     CHECK(masked.at == 0);
     CHECK(ops::detail::named_ranks(masked.rank[0], masked.also, 1) == ops::detail::ranks_2_or_3);
     CHECK(ops::detail::named_ranks(2, 0b11100, 1) == ops::detail::ranks_2_or_more);
-    CHECK(ops::detail::named_ranks(2, 0b11100, 5) == ops::detail::ranks_2_to_4);  // more than 4 are not looked at
-    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;           // no rank helps
+    CHECK(ops::detail::named_ranks(2, 0b11100, 5) == ops::detail::ranks_2_to_4);  // ranks above 4 are ignored
+    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;           // no rank fits
     CHECK(right.at == 2);
 }
 
-TEST_CASE("lists that stand for another kind of list")
+TEST_CASE("lists that may replace another kind of list")
 {
     using words = std::span<const std::uint32_t>;
     static_assert(ops::detail::takes_lists<ops::lookup_op, double, word_ids, view<2>, words>());

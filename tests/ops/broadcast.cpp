@@ -13,11 +13,11 @@ using namespace heed;
 using support::message_of;
 using support::random;
 
-// A smaller second argument is repeated; shapes are changed, axes exchanged and cut.
+// A smaller second argument is broadcast; tensors are reshaped, permuted and sliced.
 
 namespace {
 
-/// The index of b [b0,b1,b2] that meets a's (i,j,k).
+/// The element of b [b0,b1,b2] that is combined with a's (i,j,k).
 double met(const array<double, 3>& b, std::size_t i, std::size_t j, std::size_t k)
 {
     const auto at = [&](std::size_t axis, std::size_t n) { return b.shape()[axis] == 1 ? 0 : n; };
@@ -32,7 +32,7 @@ struct named {
 
 }  // namespace
 
-TEST_CASE("every axis of the second argument may be 1: against loops, and derivatives of first and second order")
+TEST_CASE("every axis of the second argument may be 1: compared with loops, with derivatives of first and second order")
 {
     const std::size_t B = 2, T = 3, N = 4;
     const auto a = random({B, T, N}, 1);
@@ -59,7 +59,7 @@ TEST_CASE("every axis of the second argument may be 1: against loops, and deriva
     }
 }
 
-TEST_CASE("a row, a column and one number, in widths around a register's")
+TEST_CASE("a row, a column and one number, in widths around that of a register")
 {
     for (const std::size_t N : {1u, 3u, 8u, 17u, 64u, 67u}) {
         CAPTURE(N);
@@ -83,7 +83,7 @@ TEST_CASE("a row, a column and one number, in widths around a register's")
     }
 }
 
-TEST_CASE("what stands behind the last number of a row takes no part: 0 / 0 there is not seen")
+TEST_CASE("lanes beyond the end of a row are ignored: 0 / 0 there has no effect")
 {
     const auto x = filled<double, 2>({1, 3}, 1.0);
     const array<double, 2> none{{0.0}};
@@ -91,7 +91,7 @@ TEST_CASE("what stands behind the last number of a row takes no part: 0 / 0 ther
     const auto v = on.parameter(none);
     on.backward(ops::dot(ops::multiply(x, v), filled<double, 2>({1, 3}, 1.0)));
     CHECK(on.gradient(v).data[0] == 3);
-    // Divided by 0, the three numbers alone are infinite.
+    // Divided by 0: only the three numbers are infinite.
     on.clear();
     const auto w = on.parameter(none);
     on.backward(ops::dot(ops::divide(x, w), filled<double, 2>({1, 3}, 1.0)));
@@ -108,18 +108,18 @@ TEST_CASE("axes of length 0")
     support::check_empty([](const auto& a) { return ops::slice(a, 0, 1, 1); }, random({2, 3}, 1));
 }
 
-TEST_CASE("a second argument that cannot be repeated is refused")
+TEST_CASE("a second argument that cannot be broadcast is rejected")
 {
     const auto x = random({2, 3}, 1);
     CHECK(message_of<shape_error>([&] { (void)ops::add(x, zeros<double>(2)); }) ==
           "add: the second argument is [2] but must be [3] (one number for each column of the first, [2,3])");
     CHECK(message_of<shape_error>([&] { (void)ops::divide(x, zeros<double>(3, 1)); }) ==
           "divide: the second argument is [3,1] but must be [2,3] (the shape of the first, or 1 for a repeated axis)");
-    // Only the second one: a column minus a row is no table by mistake.
+    // Only the second argument is broadcast: a column minus a row is not silently a table.
     CHECK(message_of<shape_error>([&] { (void)ops::subtract(zeros<double>(4, 1), zeros<double>(4)); }) != "");
 }
 
-TEST_CASE("another shape, with one size left open")
+TEST_CASE("reshaped, with one size left open")
 {
     const auto x = random({2, 3, 4}, 1);
     const auto y = ops::reshaped(x, 6, -1);
@@ -136,7 +136,7 @@ TEST_CASE("another shape, with one size left open")
           "reshaped: [2,3,4] as [5,5], which has a different number of elements");
 }
 
-TEST_CASE("axes in another order, and parts of one axis")
+TEST_CASE("permuted axes, and slices of an axis")
 {
     const auto x = random({2, 3, 4}, 1);
     const auto y = ops::permuted(x, 2, 0, 1);

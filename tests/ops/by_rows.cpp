@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("a function by rows has the bits of the function of the batch")
+TEST_CASE("a function by rows gives the same bits as the function of the batch")
 {
     const auto x = random({5, 3, 4}, 1);
     const auto W = random({4, 6}, 2);
@@ -32,7 +32,7 @@ TEST_CASE("a function by rows has the bits of the function of the batch")
     set_threads(1);
 }
 
-TEST_CASE("a shape that does not fit is reported with the batch's shapes, not with those of one row")
+TEST_CASE("a shape that does not fit is reported with the batch's shape, not that of one row")
 {
     const auto x = random({5, 4}, 1), W = random({3, 6}, 2);
     const scratch here;

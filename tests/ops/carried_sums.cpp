@@ -15,7 +15,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("the product of a query's row with a key's is the sum over the positions between")
+TEST_CASE("the product of a query's row and a key's row is the sum over the positions between them")
 {
     const auto x = random({2, 6, 1}, 1);
     const auto keys = ops::carried_sums(x);
@@ -40,7 +40,7 @@ TEST_CASE("the product of a query's row with a key's is the sum over the positio
         random({2, 6, 3}, 2));
 }
 
-TEST_CASE("sums of new keys continue those of the keys before them")
+TEST_CASE("sums of new keys continue those of earlier keys")
 {
     const auto x = random({2, 7, 1}, 1);
     array<double, 3> first({2, 4, 1}), second({2, 3, 1});
@@ -61,7 +61,7 @@ TEST_CASE("sums of new keys continue those of the keys before them")
                    random({2, 2, 4}, 5));
 }
 
-TEST_CASE("rows that share sentences, rows without a position, and what does not fit")
+TEST_CASE("rows that share sentences, rows without a position, and shapes that do not fit")
 {
     const auto keys = random({2, 4, 2}, 1);
     const std::vector<std::size_t> sentence{1, 1, 0};

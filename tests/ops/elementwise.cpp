@@ -16,14 +16,14 @@
 using namespace heed;
 using support::random;
 
-// Values against the C library, one number at a time; gradients at ordinary sizes, at size 1 and where there is
-// nothing.
+// Values compared with the scalar functions of the C library; gradients at ordinary sizes, at size 1 and of empty
+// tensors.
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// f(tensor) is one(number) everywhere, in float and in double, plain, through a view, and taped.
+/// Checks that f(tensor) equals one(number) everywhere, in float and in double, plain, through a view, and taped.
 template <class F, class One>
 void check_unary(F&& f, One&& one, double least = -infinity)
 {
@@ -64,7 +64,7 @@ void check_binary(F&& f, One&& one)
 
 }  // namespace
 
-TEST_CASE("elementwise operations are the C library's functions")
+TEST_CASE("elementwise operations equal the C library's functions")
 {
     check_unary(ops::tanh, [](double x) { return std::tanh(x); });
     check_unary(ops::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); });
@@ -87,7 +87,7 @@ TEST_CASE("elementwise operations are the C library's functions")
     check_binary(ops::subtract_history, [](double a, double b) { return a - b; });
 }
 
-TEST_CASE("values: the second argument meets every position")
+TEST_CASE("values: the second argument is broadcast over positions")
 {
     const auto h = random({2, 5, 19}, 1);
     const auto s = random({2, 19}, 2);
@@ -111,7 +111,7 @@ TEST_CASE("values: the second argument meets every position")
     CHECK(support::same_bits(ops::tanh_of_sum_per_position(h, on.parameter(s)), in_two));
 }
 
-TEST_CASE("scores of 1e4 and what is no number")
+TEST_CASE("scores of 1e4 and NaN")
 {
     const array<double, 1> x{-infinity, -1e4, 1e4, infinity, std::nan("")};
     const auto t = ops::tanh(x), g = ops::sigmoid(x), e = ops::exp(x);
@@ -142,7 +142,7 @@ TEST_CASE("scores of 1e4 and what is no number")
     CHECK(joined(4) == 1);
 }
 
-TEST_CASE("large tensors are shared out over threads, and the result is the same")
+TEST_CASE("threads share large tensors, and the result is the same")
 {
     const auto a = random<float>({300, 1000}, 1), b = random<float>({300, 1000}, 2);
     const auto h = random<float>({8, 100, 300}, 3);
@@ -219,7 +219,7 @@ TEST_CASE("elementwise operations of one argument")
     check(ops::square, 0);
 }
 
-TEST_CASE("tanh and sigmoid far from zero have the gradient 0, not NaN")
+TEST_CASE("tanh and sigmoid far from zero have a gradient of 0, not NaN")
 {
     array<double, 1> x{-1e4, -800, -40, 40, 800, 1e4};
     ad::tape<double> on;
@@ -244,7 +244,7 @@ TEST_CASE("elementwise operations of two arguments")
     check(ops::subtract_history);
 }
 
-TEST_CASE("an operation of one tensor twice adds both ways")
+TEST_CASE("an operation with the same tensor twice adds both gradients")
 {
     CHECK_GRADIENT([](const auto& x) { return ops::multiply(x, x); }, random({4, 3}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::logaddexp(x, x); }, random({4, 3}, 2));
@@ -253,7 +253,7 @@ TEST_CASE("an operation of one tensor twice adds both ways")
     CHECK_GRADIENT([](const auto& x) { return ops::linear(ops::tanh(x), ops::linear(x, x)); }, random({3, 3}, 5));
 }
 
-TEST_CASE("logaddexp and discount with no history")
+TEST_CASE("logaddexp and discount without history")
 {
     constexpr double none = -std::numeric_limits<double>::infinity();
     const array<double, 1> e{0.3, -2.0, 5.0}, L{none, 1.0, none};
@@ -278,7 +278,7 @@ TEST_CASE("logaddexp and discount with no history")
     CHECK(on.gradient(history).data[1] == support::approx(3 * (1 - share) - 3));
     CHECK(on.gradient(history).data[2] == 0);
 
-    // Nothing and nothing is nothing, and has no gradient either: not that of -inf less -inf.
+    // -inf and -inf give -inf, with a gradient of 0, not that of -inf minus -inf.
     on.clear();
     const array<double, 1> nothing{none};
     const auto a = on.parameter(nothing), b = on.parameter(nothing);
@@ -289,7 +289,7 @@ TEST_CASE("logaddexp and discount with no history")
     CHECK(on.gradient(b).data[0] == 0);
 }
 
-TEST_CASE("the second argument meets every position of the first")
+TEST_CASE("the second argument is broadcast over positions")
 {
     const auto check = [](const auto& operation) {
         const auto f = [&](const auto& a, const auto& b) { return operation(a, b); };

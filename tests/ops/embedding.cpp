@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("lookup: repeated words, unused words, a table that was computed, and no word")
+TEST_CASE("lookup: repeated words, unused words, a computed table, and no words")
 {
     word_ids words(3, 2);
     words.ids = {1, 4, 1, 0, 4, 1};

@@ -19,7 +19,7 @@ const lengths real{4, 0, 2};
 const auto query = random({3, 5}, 1);
 const auto keys = random({3, 4, 5}, 2), values = random({3, 4, 2}, 3);
 
-/// softmax of the scores, and the sum of the values by it, one number at a time.
+/// softmax of the scores, and the weighted sum of the values, in scalar loops.
 void check(const auto& step, auto&& score)
 {
     for (std::size_t b = 0; b < 3; ++b) {
@@ -75,7 +75,7 @@ TEST_CASE("a step by inner products")
           "keys [3,4,5])");
 }
 
-TEST_CASE("a step per dimension, whose weights may be left out")
+TEST_CASE("a step per dimension, with or without its weights")
 {
     const auto V = random({5, 2}, 4);
     const auto step = ops::per_dimension_step(query, keys, V, values, real, ops::weights_of_step::returned);

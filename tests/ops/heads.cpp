@@ -18,7 +18,7 @@ constexpr std::size_t B = 2, n = 3, S = 4, d = 5;
 
 }  // namespace
 
-TEST_CASE("heads side by side, apart and as rows")
+TEST_CASE("joined heads, separate heads and rows of heads")
 {
     const auto x = random({B, S, n * d}, 1);
     const auto split = split_heads(x, n);
@@ -41,7 +41,7 @@ TEST_CASE("heads side by side, apart and as rows")
     CHECK(support::same_bits(join_heads(split_heads(random({B, 0, n * d}, 1), n).apart()), random({B, 0, n * d}, 1)));
 }
 
-TEST_CASE("heads that have a name are split without a copy, and rows of heads are seen without one")
+TEST_CASE("split_heads of an lvalue does not copy, and neither does a view of heads as rows")
 {
     const auto q = random({B, S, n * d}, 1);
     CHECK(split_heads(q, n).joined.data() == q.data());
@@ -68,7 +68,7 @@ TEST_CASE("gradients of heads")
     CHECK(support::gradient_of<1>([](const auto& y) { return join_heads(y); }, random({B, n, S, d}, 2)).worst < 1e-8);
 }
 
-TEST_CASE("a last axis that cannot be cut is refused")
+TEST_CASE("a last axis that the number of heads does not divide is rejected")
 {
     CHECK_THROWS_WITH_AS((void)split_heads(random({2, 3, 7}, 1), 2),
                          "split_heads: the last axis of [2,3,7] cannot be split into 2 heads; the number of heads must "

@@ -17,9 +17,9 @@
 using namespace heed;
 using support::random;
 
-// What a model is trained with: losses, and dropout.
+// Training operations: losses and dropout.
 
-TEST_CASE("cross entropy: value and gradient, with weights, smoothing, and as a part of a larger loss")
+TEST_CASE("cross entropy: value and gradient, with weights, smoothing, and as one term of a loss")
 {
     const auto x = random({2, 3, 4}, 1);
     const auto W = random({4, 5}, 2);
@@ -50,7 +50,7 @@ TEST_CASE("cross entropy: value and gradient, with weights, smoothing, and as a 
     }
 }
 
-TEST_CASE("cross entropy of logits: of all words together and word by word, with and without smoothing")
+TEST_CASE("cross entropy of logits: summed and per word, with and without smoothing")
 {
     const std::size_t S = 2, B = 3, V = 5;
     const auto logits = random({S, B, V}, 1, 2.0);
@@ -74,7 +74,7 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
         CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_per_word(x, targets, smoothing); }, logits);
         CHECK_GRADIENT([&](const auto& x) { return ops::scale(ops::cross_entropy(x, targets, smoothing), 0.7); },
                        logits);
-        // Logits that something else reads before and after.
+        // Logits that other operations read before and after.
         CHECK_GRADIENT(
             [&](const auto& x) {
                 const auto both =
@@ -84,7 +84,7 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
             logits);
     }
 
-    // Without smoothing it may be left out. One step's logits have no axis for it.
+    // Smoothing may be omitted. The logits of one step have no step axis.
     CHECK(ops::cross_entropy(logits, targets)() == ops::cross_entropy(logits, targets, 0.0)());
     const auto one = random({B, V}, 2);
     ops::expected_words<double> of_step{word_ids(1, B, 3), {1.0, 0.0, 2.0}};
@@ -95,7 +95,7 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
     CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_per_word(x, of_step); }, one);
     CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy(x, of_step); }, one);
 
-    // The fused form is the same of x W + b.
+    // The fused form gives the same loss for x W + b.
     const auto x = random({S, B, 4}, 3);
     const auto W = random({4, V}, 4);
     const auto b = random({V}, 5);
@@ -103,7 +103,7 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
           doctest::Approx(ops::cross_entropy(x, W, b, targets, 0.1)()).epsilon(1e-14));
 }
 
-TEST_CASE("cross entropy of logits: what stands in the padding changes nothing, NaN included")
+TEST_CASE("cross entropy of logits: values in the padding change nothing, NaN included")
 {
     ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
     const auto clean = random({2, 2, 3}, 1);
@@ -165,7 +165,7 @@ TEST_CASE("cross entropy: a word of weight 0 may have any id, such as -100")
     CHECK(ops::cross_entropy(random({2, 3}, 1), step)() == 0);
 }
 
-TEST_CASE("cross entropy of logits: what does not fit is refused")
+TEST_CASE("cross entropy of logits: shapes that do not fit are rejected")
 {
     ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
     const auto logits = random({2, 2, 3}, 1);
@@ -184,7 +184,7 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
           "cross_entropy_per_word: target word 3 of a vocabulary of 3 words; ids count from 0");
 }
 
-TEST_CASE("expect: an ignored id, class weights and a mean, as F.cross_entropy has them")
+TEST_CASE("expect: an ignored id, class weights and a mean, as in F.cross_entropy")
 {
     const auto logits = random({2, 3, 4}, 5, 2.0);
     word_ids ids(2, 3);
@@ -209,14 +209,14 @@ TEST_CASE("expect: an ignored id, class weights and a mean, as F.cross_entropy h
     CHECK(cost({.ignored = 0, .of_classes = of_classes, .mean = true}) ==
           close((0.25 * loss[0] + 0.5 * loss[2] + 2 * loss[4] + 2 * loss[5]) / 4.75));
 
-    // No target counts: 0, also as a mean.
+    // All targets are ignored: 0, also as a mean.
     ids.ids.assign(6, static_cast<std::uint32_t>(-100));
     CHECK(cost({.ignored = static_cast<std::uint32_t>(-100), .of_classes = of_classes, .mean = true}) == 0);
     CHECK(support::message_of<error>([&] { ops::expect<double>(word_ids(1, 1, 4), {.of_classes = of_classes}); }) ==
           "expect: target 4 has no weight: there are 4 class weights; ids count from 0");
 }
 
-TEST_CASE("cross entropy: a list of targets that is longer or shorter than steps x batch is refused")
+TEST_CASE("cross entropy: a list of targets that is longer or shorter than steps x batch is rejected")
 {
     const auto logits = random({2, 2, 3}, 1), x = random({2, 2, 4}, 2);
     const auto W = random({4, 3}, 3);

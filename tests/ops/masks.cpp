@@ -13,7 +13,7 @@
 using namespace heed;
 using support::check_empty, support::message_of, support::random;
 
-// What is hidden is selected away, whatever it is.
+// Masked values are replaced, even NaN.
 
 namespace {
 
@@ -30,7 +30,7 @@ boolean_mask<2> every_third_hidden(std::size_t rows, std::size_t positions)
 
 }  // namespace
 
-TEST_CASE("masked_fill selects: what is hidden is -inf, whatever it was, and gets no gradient")
+TEST_CASE("masked_fill selects: a masked value becomes -inf, even if NaN, and gets no gradient")
 {
     const boolean_mask<2> mask{array<bool, 2>{{true, false, true}, {false, true, false}}};
     const array<double, 2> e{{1.0, not_a_number, 3.0}, {infinity, 5.0, 6.0}};
@@ -42,7 +42,7 @@ TEST_CASE("masked_fill selects: what is hidden is -inf, whatever it was, and get
     CHECK(support::same_bits(hidden, y));
     on.backward(ops::dot(ops::softmax(hidden, lengths{3, 3}), support::uneven(e.shape())));
     const auto g = on.gradient(taped).data;
-    for (const std::size_t i : {1u, 3u, 4u, 5u}) CHECK(g[i] == 0);  // the only one shown has weight 1
+    for (const std::size_t i : {1u, 3u, 4u, 5u}) CHECK(g[i] == 0);  // the only visible position has weight 1
     CHECK(g[0] != 0);
     CHECK(g[0] == support::approx(-g[2]));
 
@@ -95,7 +95,7 @@ TEST_CASE("zero_masked selects zeros")
           "attend)");
 }
 
-TEST_CASE("clear_padding: nothing comes back from behind the length")
+TEST_CASE("clear_padding: no gradient beyond the length")
 {
     const lengths real{2, 0, 3};
     const auto f = [&](const auto& x) { return ops::clear_padding(x, real); };
@@ -113,7 +113,7 @@ TEST_CASE("clear_padding: nothing comes back from behind the length")
     CHECK(gradient[0][0].data[0] != 0);
 }
 
-TEST_CASE("clear_ended: nothing comes back from behind the end")
+TEST_CASE("clear_ended: no gradient beyond the end")
 {
     const lengths real{2, 0, 3};
     const auto f = [&](const auto& x) { return ops::clear_ended(x, real); };
@@ -134,7 +134,7 @@ TEST_CASE("clear_ended: nothing comes back from behind the end")
           }) == "clear_ended: the length of row 2 is 3 but there are only 2 positions");
 }
 
-TEST_CASE("clear_padding: zeros behind the length")
+TEST_CASE("clear_padding: zeros beyond the length")
 {
     const auto x = random({3, 2, 4}, 1);
     const auto cleared = ops::clear_padding(x, lengths{2, 0, 1});

@@ -17,7 +17,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("a function of scores gets the place of each, and is differentiated by the score and by its table")
+TEST_CASE("a function of scores gets their indices, and is differentiated with respect to the score and its table")
 {
     const std::vector<std::size_t> first_keys{2, 0};
     ops::rows_of_places where{3, 5, 1, 2};
@@ -41,7 +41,7 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
     CHECK_GRADIENT([&](const auto& e, const auto& t) { return looked_up(e, t, where); }, x, table);
 }
 
-TEST_CASE("nothing goes back where nothing comes, even with an infinite slope; what does not fit is refused")
+TEST_CASE("a gradient of 0 stays 0, even with an infinite slope; misfits are rejected")
 {
     const ops::modify_op root{[](auto e, score_index) { return sqrt(e); }};
     using taken = std::remove_const_t<decltype(root)>;

@@ -12,7 +12,7 @@
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 
-// The operation that docs/how_to/write_an_operation.md shows: a user's own, in every family, with its derivative.
+// The operation of docs/how_to/write_an_operation.md: a user's operation, in every family, with its derivative.
 // tests/quotes.cmake compares the text.
 
 using namespace heed;
@@ -84,7 +84,7 @@ TEST_CASE("a user's operation has the same bits on owning tensors, in the worksp
     CHECK(mine::gate(random<float>({3}, 3), random<float>({3}, 4)).size() == 3);
 }
 
-TEST_CASE("a user's operation has the gradient that differences find")
+TEST_CASE("the gradient of a user's operation matches finite differences")
 {
     const auto f = [](const auto& x, const auto& g) { return mine::gate(x, g); };
     CHECK_GRADIENT(f, random({1}, 1), random({1}, 2));
@@ -92,7 +92,7 @@ TEST_CASE("a user's operation has the gradient that differences find")
     support::check_empty(f, random({2, 0}, 5), random({2, 0}, 6));
 }
 
-TEST_CASE("a user's operation refuses shapes that do not fit")
+TEST_CASE("a user's operation rejects shapes that do not fit")
 {
     const auto message = support::message_of<shape_error>([] {
         (void)mine::gate(random({2, 3}, 1), random({2, 4}, 2));
@@ -100,7 +100,7 @@ TEST_CASE("a user's operation refuses shapes that do not fit")
     CHECK(message == "gate: g is [2,4] but must be [2,3] (one value per element of x)");
 }
 
-TEST_CASE("a score of a user's operation trains, a sentence at a time")
+TEST_CASE("a score with a user's operation trains, one sentence at a time")
 {
     attention attend{mine::gated{random({4, 4}, 4), random({4}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
     const auto found = ad::grad_check(attend, [](auto&, const auto& lifted) {

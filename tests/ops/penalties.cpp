@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("penalties are their sums within both lengths, and have their gradients")
+TEST_CASE("penalties equal their sums within both lengths, and have gradients")
 {
     const auto weights = ops::square(random({4, 3, 5}, 1));
     const lengths source{5, 2, 0}, target{4, 2, 3};

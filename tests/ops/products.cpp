@@ -12,9 +12,9 @@
 using namespace heed;
 using support::random;
 
-// Values against sums, one number at a time; gradients at ordinary sizes, at size 1 and where there is nothing.
+// Values compared with scalar loops; gradients at ordinary sizes, at size 1 and of empty tensors.
 
-TEST_CASE("products are the sums that they say")
+TEST_CASE("products equal scalar sums")
 {
     const auto x = random({2, 3, 5}, 1), h = random({2, 3, 7}, 2);
     const auto W = random({5, 7}, 4), q = random({2, 7}, 5), alpha = random({2, 3}, 6);
@@ -54,7 +54,7 @@ TEST_CASE("linear")
     support::check_empty(f, random({2, 0}, 1), random({0, 5}, 2));
     support::check_empty(f, random({2, 4}, 1), random({4, 0}, 2));
     support::check_empty(with_bias, random({0, 4}, 1), random({4, 5}, 2), random({5}, 3));
-    // No column to multiply: the bias alone.
+    // Without columns: only the bias.
     CHECK(support::same_bits(ops::linear(random({2, 0}, 1), random({0, 1}, 2), array<double, 1>{7.0}),
                              array<double, 2>{{7.0}, {7.0}}));
 }
@@ -88,7 +88,7 @@ TEST_CASE("weighted_sum")
     support::check_empty(f, random({2, 0}, 1), random({2, 0, 4}, 2));
 }
 
-TEST_CASE("a weight of 0 selects its value away, even a NaN")
+TEST_CASE("a value with weight 0 is not read, even if NaN")
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const array<double, 2> w{{0.5, 0.0}};

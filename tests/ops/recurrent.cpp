@@ -19,7 +19,7 @@ namespace {
 
 const ops::sentence_ends no_end{};
 
-/// One step written number by number, from the equations at the head of kernels/recurrent.hpp (Bahdanau et al. 2015).
+/// One step in scalar loops, from the equations in kernels/recurrent.hpp (Bahdanau et al. 2015).
 array<double, 2> scalar_gru(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& U,
                             const array<double, 2>& U_h)
 {
@@ -45,7 +45,7 @@ array<double, 2> scalar_gru(const array<double, 2>& x, const array<double, 2>& h
 
 using state = ops::lstm_state<array<double, 2>>;
 
-/// One step written number by number, from the equations at the head of kernels/recurrent.hpp.
+/// One step in scalar loops, from the equations in kernels/recurrent.hpp.
 state scalar_lstm(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& c,
                   const array<double, 2>& U)
 {
@@ -66,14 +66,14 @@ state scalar_lstm(const array<double, 2>& x, const array<double, 2>& h, const ar
     return next;
 }
 
-/// Both parts of the next state side by side, so that each is in the loss.
+/// Both parts of the next state, concatenated so that the loss reads both.
 constexpr auto both = [](const auto& next) { return ops::concat(next.hidden, next.cell); };
 
 void check(const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), found.text()); }
 
 }  // namespace
 
-TEST_CASE("a GRU step is its equations, and has their gradient")
+TEST_CASE("a GRU step matches its equations and their gradient")
 {
     for (const std::size_t H : {std::size_t{1}, std::size_t{5}, std::size_t{19}}) {
         const auto x = random({3, 3 * H}, 1), h = random({3, H}, 2), U = random({H, 2 * H}, 3), U_h = random({H, H}, 4);
@@ -89,7 +89,7 @@ TEST_CASE("a GRU step is its equations, and has their gradient")
     }
 }
 
-TEST_CASE("a GRU step of states with further axes is that of their rows")
+TEST_CASE("a GRU step of states with more axes equals that of their rows")
 {
     const std::size_t H = 3;
     const auto U = random({H, 2 * H}, 3), U_h = random({H, H}, 4);
@@ -115,7 +115,7 @@ TEST_CASE("a GRU step of states with further axes is that of their rows")
                             "gru: the input is [2,4,3] but must be [2,4,9]"));
 }
 
-TEST_CASE("a sentence that is over keeps its state, and its gradient passes")
+TEST_CASE("an ended sentence keeps its state, and its gradient passes through")
 {
     const lengths real{3, 1, 0, 2};
     const auto x = random({4, 9}, 1), h = random({4, 3}, 2), U = random({3, 6}, 3), U_h = random({3, 3}, 4);
@@ -134,7 +134,7 @@ TEST_CASE("a sentence that is over keeps its state, and its gradient passes")
     }
 }
 
-TEST_CASE("inputs of a GRU that somebody else uses, too: before it, after it, or another GRU")
+TEST_CASE("inputs of a GRU that other operations also read: before it, after it, or another GRU")
 {
     const auto x = random({2, 9}, 1), h = random({2, 3}, 2), U = random({3, 6}, 3), U_h = random({3, 3}, 4),
                V = random({3, 6}, 5), V_h = random({3, 3}, 6);
@@ -179,7 +179,7 @@ TEST_CASE("a recurrent layer over several steps")
     CHECK_MESSAGE(bool(found), found.text());
 }
 
-TEST_CASE("an LSTM step is its equations, and has their gradient")
+TEST_CASE("an LSTM step matches its equations and their gradient")
 {
     for (const std::size_t H : {std::size_t{1}, std::size_t{5}, std::size_t{19}}) {
         const auto x = random({3, 4 * H}, 1), h = random({3, H}, 2), c = random({3, H}, 3), U = random({H, 4 * H}, 4);
@@ -198,7 +198,7 @@ TEST_CASE("an LSTM step is its equations, and has their gradient")
     }
 }
 
-TEST_CASE("the hidden state alone, and the cell alone")
+TEST_CASE("gradients of only the hidden state, and of only the cell")
 {
     const auto x = random({2, 12}, 1), h = random({2, 3}, 2), c = random({2, 3}, 3), U = random({3, 12}, 4);
     const auto hidden = [](const auto&... all) { return ops::lstm(all..., no_end).hidden; };
@@ -207,7 +207,7 @@ TEST_CASE("the hidden state alone, and the cell alone")
     check(support::gradient_of<0b1111>(cell, x, h, c, U));
 }
 
-TEST_CASE("an LSTM step of states with further axes, and shapes that do not fit")
+TEST_CASE("an LSTM step of states with more axes, and shapes that do not fit")
 {
     const auto x = random({2, 4, 12}, 1), h = random({2, 4, 3}, 2), c = random({2, 4, 3}, 3);
     const auto U = random({3, 12}, 4);
@@ -235,7 +235,7 @@ TEST_CASE("an LSTM step of states with further axes, and shapes that do not fit"
                             "lstm: 2 lengths for 8 sentences"));
 }
 
-TEST_CASE("a sentence that is over keeps, with an LSTM, both parts of its state, and their gradient passes")
+TEST_CASE("with an LSTM, an ended sentence keeps both parts of its state, and their gradient passes through")
 {
     const lengths real{3, 1, 0, 2};
     const auto x = random({4, 12}, 1), h = random({4, 3}, 2), c = random({4, 3}, 3), U = random({3, 12}, 4);
@@ -254,7 +254,7 @@ TEST_CASE("a sentence that is over keeps, with an LSTM, both parts of its state,
     }
 }
 
-TEST_CASE("inputs of an LSTM that somebody else uses, too: before it, after it, or another LSTM")
+TEST_CASE("inputs of an LSTM that other operations also read: before it, after it, or another LSTM")
 {
     const auto x = random({2, 12}, 1), h = random({2, 3}, 2), c = random({2, 3}, 3), U = random({3, 12}, 4),
                V = random({3, 12}, 5);

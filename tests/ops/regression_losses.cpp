@@ -16,13 +16,13 @@ using namespace heed;
 using support::message_of;
 using support::random;
 
-// Mean squared error, and binary cross-entropy of logits: against loops over single numbers, and their derivatives.
+// Mean squared error, and binary cross-entropy of logits: compared with scalar loops, with derivatives.
 
 namespace {
 
 double squared(double x, double t) { return (x - t) * (x - t); }
 
-/// As it is defined, without a thought for large x.
+/// By definition, not stable for large x.
 double binary(double x, double t)
 {
     const double p = 1 / (1 + std::exp(-x));
@@ -38,7 +38,7 @@ array<double, N> probabilities(const shape_of_rank<N>& shape, std::uint64_t stre
 
 }  // namespace
 
-TEST_CASE("losses of numbers: all of them, those of real positions, those of a mask, weighted ones")
+TEST_CASE("regression losses: of all numbers, of real positions, with a mask, weighted")
 {
     const std::size_t B = 2, T = 3, N = 2;
     const auto x = random({B, T, N}, 1, 2.0), t = probabilities<3>({B, T, N}, 2);
@@ -80,7 +80,7 @@ TEST_CASE("losses of numbers: all of them, those of real positions, those of a m
     CHECK(ops::binary_cross_entropy(x, t, each)() == near(of_each.binary));
     CHECK(ops::binary_cross_entropy(x, t, by_position)() == near(of_positions.binary));
 
-    // Every choice of arguments on the tape; of all on it, products with the Hessian as well.
+    // Every subset of the arguments on the tape; with all on it, also products with the Hessian.
     const auto both = [&](const auto&... weights) {
         CHECK_GRADIENT([&](const auto& a, const auto& b) { return ops::mean_squared_error(a, b, weights...); }, x, t);
         CHECK_GRADIENT([&](const auto& a, const auto& b) { return ops::binary_cross_entropy(a, b, weights...); }, x, t);
@@ -94,7 +94,7 @@ TEST_CASE("losses of numbers: all of them, those of real positions, those of a m
                    each);
 }
 
-TEST_CASE("what does not count is not read, and nothing goes back to it")
+TEST_CASE("ignored values are not read and have no gradient")
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto clean = random({2, 3}, 1);
@@ -123,7 +123,7 @@ TEST_CASE("what does not count is not read, and nothing goes back to it")
     check(mask);
     check(weights);
 
-    // Nothing counts: no loss, no gradient, no NaN.
+    // All values are ignored: no loss, no gradient, no NaN.
     ad::tape<double> on;
     const auto v = on.parameter(x);
     const auto nothing = ops::mean_squared_error(v, t, lengths{0, 0});
@@ -147,7 +147,7 @@ TEST_CASE("binary cross-entropy is exact for large logits, and its slope at 0 is
     CHECK(d.data[3] == 0.0f);
     CHECK(d.data[4] == 1.0f);
 
-    // Second order at 0, too: σ'(0) = 1/4.
+    // Also the second order at 0: σ'(0) = 1/4.
     const array<double, 1> zero{0.0}, one{1.0};
     const auto [value, gradient, product] =
         ad::hessian_vector([&](auto&, const auto& z) { return ops::binary_cross_entropy(z, one); }, zero, one);
@@ -156,7 +156,7 @@ TEST_CASE("binary cross-entropy is exact for large logits, and its slope at 0 is
     CHECK(value == support::approx(std::log(2.0)));
 }
 
-TEST_CASE("losses of numbers in float are summed in double")
+TEST_CASE("regression losses in float are summed in double")
 {
     const auto x = filled<float, 1>({1u << 20}, 0.1f);
     CHECK(ops::mean_squared_error(x, zeros<float>(1u << 20))() == doctest::Approx(0.01).epsilon(1e-6));
@@ -164,7 +164,7 @@ TEST_CASE("losses of numbers in float are summed in double")
           doctest::Approx((1u << 20) * std::log1p(std::exp(0.1))).epsilon(1e-6));
 }
 
-TEST_CASE("losses of numbers say what does not fit")
+TEST_CASE("regression losses report misfits")
 {
     const auto x = random({2, 3}, 1);
     CHECK(message_of<shape_error>([&] { (void)ops::mean_squared_error(x, zeros<double>(2, 4)); }) ==

@@ -13,7 +13,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("root mean square normalization is its equation, of whole rows and of parts, and has its gradient")
+TEST_CASE("root mean square normalization matches its equation, for whole rows and slices, and its gradient")
 {
     const auto x = random({3, 2, 6}, 1);
     for (const std::size_t n : {std::size_t{6}, std::size_t{3}, std::size_t{1}}) {
@@ -29,7 +29,7 @@ TEST_CASE("root mean square normalization is its equation, of whole rows and of 
     }
 }
 
-TEST_CASE("rows of zeros stay zeros; what does not fit is refused")
+TEST_CASE("rows of zeros stay zeros; misfits are rejected")
 {
     const auto y = ops::rms_norm(array<double, 2>({2, 4}, 0.0), random({4}, 1), 1e-5);
     for (const double v : y) CHECK(v == 0);

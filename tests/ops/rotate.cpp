@@ -20,7 +20,7 @@ using support::random;
 
 namespace {
 
-/// The largest difference of y from x [B,H,T,N] turned number by number. `angles(b, t, m)`: the cosine and sine.
+/// The maximum difference of y from x [B,H,T,N] rotated in scalar loops. `angles(b, t, m)`: the cosine and sine.
 double distance_from_turned(const array<double, 4>& y, const array<double, 4>& x, const ops::rotation& how,
                             const auto& angles)
 {
@@ -57,7 +57,7 @@ const ops::rotation all_kinds[] = {{},
 
 }  // namespace
 
-TEST_CASE("each pair is turned by its angle, at any position, in either order of pairs")
+TEST_CASE("each pair is rotated by its angle, at any position, in either order of pairs")
 {
     const auto x = random({2, 3, 6}, 1);
     for (const std::size_t first : {0u, 1u, 31u, 100u, 5000u}) {
@@ -81,7 +81,7 @@ TEST_CASE("each pair is turned by its angle, at any position, in either order of
     }
 }
 
-TEST_CASE("a position has the same bits wherever a call begins, and the gradient is turned back")
+TEST_CASE("a position has the same bits in any call, and the gradient is rotated back")
 {
     const auto x = random({1, 80, 4}, 1);
     const auto all = ops::rotate(x, std::size_t{7}, ops::rotation{});
@@ -99,7 +99,7 @@ TEST_CASE("a position has the same bits wherever a call begins, and the gradient
           }) == "rotate: vectors of size 5 in [2,5]; elements are rotated in pairs, so the size must be even");
 }
 
-TEST_CASE("positions of your own, the same for all sentences or not, of any kind of whole numbers")
+TEST_CASE("given positions, shared by all sentences or not, of any integer type")
 {
     const std::size_t B = 2, H = 3, T = 4, N = 6;
     const auto x = random({B, H, T, N}, 1);
@@ -116,7 +116,7 @@ TEST_CASE("positions of your own, the same for all sentences or not, of any kind
         CHECK(distance_from_turned(y, x, how, each) < 1e-11);
         CHECK(distance_from_turned(ops::rotate(x, row, how), x, how, same) < 1e-11);
 
-        // Heads are sentences with the same positions; a position has the same bits as in a call that begins there.
+        // Heads are sentences with the same positions; a position has the same bits as in a call that starts there.
         for (std::size_t h = 0; h < H; ++h) {
             const array<double, 3> head = ops::reshaped(ops::slice(x, 1, h, h + 1), B, T, N);
             const array<double, 3> must = ops::reshaped(ops::slice(y, 1, h, h + 1), B, T, N);
@@ -144,7 +144,7 @@ TEST_CASE("positions of your own, the same for all sentences or not, of any kind
     for (std::size_t i = 0; i < T * N; ++i) CHECK(from_7.data()[i] == ops::rotate(x, 7, {}).data()[i]);
 }
 
-TEST_CASE("tables of your own: a row for each position, or looked up by position")
+TEST_CASE("given tables: a row for each position, or looked up by position")
 {
     const std::size_t B = 2, H = 3, T = 4, N = 6, P = 9;
     const auto x = random({B, H, T, N}, 1);
@@ -173,14 +173,14 @@ TEST_CASE("tables of your own: a row for each position, or looked up by position
         const auto y = ops::rotate(x, c_3, s_3, how);
         CHECK(distance_from_turned(y, x, how, by_sentence) < 1e-15);
 
-        // One position of each sentence: a row of the tables for each.
+        // One position of each sentence: a row of the tables for each sentence.
         const array<double, 3> head = ops::reshaped(ops::slice(x, 1, 1, 2), B, T, N);
         const auto now = ops::rotate(ops::step_of(head, 2), ops::step_of(c_3, 2), ops::step_of(s_3, 2), how);
         CHECK(support::same_bits(now, ops::step_of(ops::rotate(head, c_3, s_3, how), 2)));
         for (std::size_t i = 0; i < N; ++i) CHECK(now(1, i) == y(1, 1, 2, i));
     }
 
-    // The tables of the formula give the rotation of the formula.
+    // Tables computed by the formula give the same rotation.
     array<double, 2> c({P, N / 2}), s({P, N / 2});
     for (std::size_t p = 0; p < P; ++p) {
         for (std::size_t m = 0; m < N / 2; ++m) std::tie(c(p, m), s(p, m)) = angle_at(p, m, N, 10000);
@@ -188,7 +188,7 @@ TEST_CASE("tables of your own: a row for each position, or looked up by position
     CHECK(support::distance(ops::rotate(x, c, s, rows), ops::rotate(x, rows)) < 1e-14);
 }
 
-TEST_CASE("gradients by vectors and tables, of any rank and width")
+TEST_CASE("gradients with respect to vectors and tables, for any rank and width")
 {
     const std::vector<std::size_t> rows{3, 0, 1, 3}, row{3, 1};
     for (const ops::rotation& how : {all_kinds[0], all_kinds[3]}) {
@@ -214,7 +214,7 @@ TEST_CASE("gradients by vectors and tables, of any rank and width")
     }
 }
 
-TEST_CASE("threads share vectors, and add to the tables in one order")
+TEST_CASE("threads share vectors, and add to the tables in a fixed order")
 {
     const auto x = random({4, 2, 64, 32}, 1), d = random({4, 2, 64, 32}, 2);
     const auto c = random({64, 16}, 3), s = random({64, 16}, 4);
@@ -233,7 +233,7 @@ TEST_CASE("threads share vectors, and add to the tables in one order")
     CHECK(support::same_bits(std::get<2>(one), std::get<2>(four)));
 }
 
-TEST_CASE("rotate: what does not fit")
+TEST_CASE("rotate: misfits")
 {
     const auto x = random({2, 5, 6}, 1);
     const auto refused = [&](const auto&... with) {

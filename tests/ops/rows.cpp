@@ -16,7 +16,7 @@ using support::random;
 
 namespace {
 
-/// y = x from back to front, and two numbers of `fill` behind it.
+/// y = x reversed, followed by two numbers of `fill`.
 struct reversed_op : ops::move_operation<reversed_op, double> {
     static shape_of_rank<1> shape(const auto& x, double) { return {x.shape[0] + 2}; }
     static double fill(double number) { return number; }
@@ -29,7 +29,7 @@ struct reversed_op : ops::move_operation<reversed_op, double> {
 
 }  // namespace
 
-TEST_CASE("an operation that moves numbers: where they go, what fills the rest, what comes back")
+TEST_CASE("an operation that moves numbers: their targets, the fill values, and the gradient")
 {
     const reversed_op reversed;
     const array<double, 1> x{1, 2, 3};
@@ -38,7 +38,7 @@ TEST_CASE("an operation that moves numbers: where they go, what fills the rest, 
     CHECK(support::same_bits(reversed(random({0}, 1), 7.0), array<double, 1>{7.0, 7.0}));
 }
 
-TEST_CASE("loops over rows, positions and columns visit each of them once, on any number of threads")
+TEST_CASE("loops over rows, positions and columns visit each once, on any number of threads")
 {
     for (const std::size_t count : {std::size_t{1}, std::size_t{3}}) {
         set_threads(count);

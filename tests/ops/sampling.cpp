@@ -12,7 +12,7 @@
 
 using namespace heed;
 
-TEST_CASE("argmax: 1 at the first greatest score of each row, or of each dimension")
+TEST_CASE("argmax: 1 at the first maximum of each row, or of each dimension")
 {
     constexpr double none = -std::numeric_limits<double>::infinity();
     const array<double, 2> e{{1, 3, 3, 9}, {none, none, 5, 5}, {-2, -1, -3, 0}};
@@ -25,7 +25,7 @@ TEST_CASE("argmax: 1 at the first greatest score of each row, or of each dimensi
           }) == "argmax: the length of row 1 is 5 but there are only 4 positions");
 }
 
-TEST_CASE("streams differ by seed, step and use")
+TEST_CASE("streams differ by seed, step and purpose")
 {
     std::set<std::uint64_t> streams;
     for (const std::uint64_t seed : {0u, 1u, 2u}) {

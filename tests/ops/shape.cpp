@@ -15,9 +15,9 @@
 using namespace heed;
 using support::random;
 
-// Parts of tensors: values against one number at a time, and gradients.
+// Slices of tensors: values compared with scalar loops, and gradients.
 
-TEST_CASE("rows: a view of a matrix whose gradient lands in its place")
+TEST_CASE("rows: a view of a matrix that passes its gradient to its rows")
 {
     const auto x = random({5, 3}, 1);
     const auto part = ops::slice_rows(x, 1u, 4u);
@@ -27,7 +27,7 @@ TEST_CASE("rows: a view of a matrix whose gradient lands in its place")
     CHECK_GRADIENT([](const auto& W) { return ops::slice_rows(W, 1u, 4u); }, x);
     CHECK_GRADIENT([](const auto& h, const auto& W) { return ops::linear(h, ops::slice_rows(W, 2u, 5u)); },
                    random({2, 3}, 2), x);
-    // Both parts and the whole, each more than once.
+    // Both slices and the whole, each more than once.
     CHECK_GRADIENT(
         [](const auto& h, const auto& W) {
             const auto y =
@@ -39,7 +39,7 @@ TEST_CASE("rows: a view of a matrix whose gradient lands in its place")
           "slice_rows: rows 3 to 6 of [5,3], which has 5");
 }
 
-TEST_CASE("columns_of: some columns, in any order, some of them twice")
+TEST_CASE("columns_of: selected columns, in any order, also repeated")
 {
     const std::vector<std::uint32_t> columns{3, 0, 3};
     const auto W = random({2, 4}, 1);
@@ -54,7 +54,7 @@ TEST_CASE("columns_of: some columns, in any order, some of them twice")
           }) == "columns_of: column 3 of [2,3], whose last axis has only 3");
 }
 
-TEST_CASE("rows_of: some rows, in any order, some of them twice")
+TEST_CASE("rows_of: selected rows, in any order, also repeated")
 {
     const std::vector<std::size_t> rows{2, 0, 2};
     const auto x = random({3, 2}, 1);
@@ -70,7 +70,7 @@ TEST_CASE("rows_of: some rows, in any order, some of them twice")
           }) == "rows_of: row 2 of [2,3], which has only 2");
 }
 
-TEST_CASE("positions_between: some positions of one sentence, whose gradient lands in their place")
+TEST_CASE("positions_between: positions of one sentence, with their gradient")
 {
     const auto x = random({1, 4, 2}, 1);
     CHECK(support::same_bits(ops::positions_between(x, 1u, 2u),
@@ -79,7 +79,7 @@ TEST_CASE("positions_between: some positions of one sentence, whose gradient lan
     CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 2u, 2u); }, random({1, 4}, 2));
 }
 
-TEST_CASE("append: behind the positions that are there; transpose of a matrix")
+TEST_CASE("append adds after the existing positions; transpose of a matrix")
 {
     const auto x = random({2, 3, 4}, 1), z = random({2, 2, 4}, 2);
     const auto y = ops::append(x, z);
@@ -103,7 +103,7 @@ TEST_CASE("append: behind the positions that are there; transpose of a matrix")
     CHECK_GRADIENT([](const auto& a) { return ops::transpose(a); }, W);
 }
 
-TEST_CASE("positions and steps that are not there are refused")
+TEST_CASE("positions and steps that do not exist are rejected")
 {
     const auto x = random({1, 4, 2}, 1);
     ad::tape<double> on;
@@ -148,7 +148,7 @@ TEST_CASE("moving numbers: gradients")
     CHECK_GRADIENT([](const auto& x) { return ops::step_of(x, std::size_t{1}); }, random({2, 3, 4}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::block(x, std::size_t{2}); }, random({3, 2, 4}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::block(ops::tanh(x), std::size_t{2}); }, random({3, 2, 4}, 1));
-    // Some of a whole is used by itself, some of it through a piece, and a piece of a piece.
+    // A value is used directly, through a slice, and through a slice of a slice.
     CHECK_GRADIENT(
         [](const auto& x) {
             const auto y = ops::tanh(x);

@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-// normalize_l2, match_matrix, match_per_position and grouped_sum: values against one number at a time, and gradients.
+// normalize_l2, match_matrix, match_per_position and grouped_sum: values compared with scalar loops, and gradients.
 
 namespace {
 
@@ -64,7 +64,7 @@ TEST_CASE("normalize_l2: zero, tiny and huge vectors")
         CHECK(y.data()[3] == support::approx(T(0.8)));
         CHECK(y.data()[4] == support::approx(T(-0.6)));
         CHECK(y.data()[5] == support::approx(T(0.8)));
-        CHECK(y.data()[6] == 0);  // 1/|x| is no number: no direction
+        CHECK(y.data()[6] == 0);  // 1/|x| is infinite: no direction
         on.backward(ops::dot(y, array<T, 2>{{1, 2}, {0, 0}, {1, 2}, {3, 4}}));
         const auto gradient = on.gradient(v);
         CHECK(support::all_finite(gradient));
@@ -95,13 +95,13 @@ TEST_CASE("match_matrix and match_per_position: values")
         CHECK(support::same_bits(ops::match_matrix(on.parameter(x), y), A));
         CHECK(support::same_bits(ops::match_matrix(x, on.parameter(y), lengths{3, 1}, lengths{0, 2}), part));
     }
-    // What lies outside may be anything.
+    // Values beyond the lengths are not read.
     auto x = random({1, 2, 3}, 1);
     const auto y = random({1, 2, 3}, 2);
     x(0, 1, 1) = std::numeric_limits<double>::quiet_NaN();
     CHECK(support::all_finite(ops::match_matrix(x, y, lengths{1}, lengths{2})));
     CHECK(ops::match_matrix(random({2, 0, 3}, 1), random({2, 4, 3}, 2)).size() == 0);
-    // Near each other: nothing is lost in |x|² + |y|² - 2xy.
+    // Close to each other: |x|² + |y|² - 2xy would cancel.
     const array<double, 3> far{{{1e8, 1e8}}}, near{{{1e8 + 0.25, 1e8}}};
     CHECK(ops::match_matrix(far, near)(0, 0, 0) == 0.8);
 }
@@ -119,7 +119,7 @@ TEST_CASE("match_matrix and match_per_position: gradients")
     CHECK_GRADIENT(each, random({2, 5}, 7), random({2, 4, 5}, 8));
     CHECK_GRADIENT(each, random({3, 19}, 9), random({3, 2, 19}, 10));
 
-    // At the same place: 1, and no slope in any direction. Far away: 0, and no slope that anyone could see.
+    // At the same point: 1, with a zero gradient. Far away: 0, with a negligible gradient.
     const array<double, 2> q{{1, 2}, {1e200, 0}};
     const array<double, 3> k{{{1, 2}, {1, 3}}, {{-1e200, 0}, {1e200, 0}}};
     ad::tape<double> on;
@@ -132,13 +132,13 @@ TEST_CASE("match_matrix and match_per_position: gradients")
     CHECK(e.data()[3] == 1);
     on.backward(ops::dot(e, array<double, 2>{{7, 1}, {1, 1}}));
     CHECK(on.gradient(query).data[0] == 0);
-    CHECK(on.gradient(query).data[1] == 0.25);  // of (1, 3) alone
+    CHECK(on.gradient(query).data[1] == 0.25);  // only from (1, 3)
     CHECK(on.gradient(query).data[2] == 0);
     CHECK(on.gradient(keys).data[0] == 0);
     CHECK(on.gradient(keys).data[1] == 0);
     CHECK(support::all_finite(on.gradient(keys)));
 
-    // A sentence with itself: the diagonal is 1, the same memory gets both sides' gradient.
+    // A sentence with itself: the diagonal is 1, and one memory gets the gradients of both sides.
     CHECK(support::distance(ops::match_matrix(k, k), ops::match_matrix(k, k)) == 0);
     const auto x = random({2, 3, 4}, 11);
     ad::tape<double> two;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// softmax and log_softmax over an axis against loops over all elements.
+/// Compares softmax and log_softmax over an axis with loops over all elements.
 template <std::size_t R>
 void check_axes(const array<double, R>& x)
 {
@@ -64,7 +64,7 @@ TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
     }
     for (std::size_t t = 2; t < 5; ++t) CHECK(weights(1, t) == 0);
 
-    // A shift of all scores changes nothing, however large: in float, with neighbors a half apart, bit for bit.
+    // Adding a constant to all scores changes no bit, however large, in float with multiples of 1/2.
     array<float, 2> low{{0.0f, 0.5f, -2.0f, 3.5f}}, high = low, negative = low;
     for (float& s : high) s += 1e4f;
     for (float& s : negative) s -= 1e4f;
@@ -72,7 +72,7 @@ TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
     CHECK(support::same_bits(ops::softmax(negative, lengths{4}), ops::softmax(low, lengths{4})));
     CHECK(support::same_bits(ops::softmax(array<float, 2>{{1e4f, -1e4f}}, lengths{2}), array<float, 2>{{1.0f, 0.0f}}));
 
-    // Per dimension: each column is a softmax of its own.
+    // Per dimension: each column is a separate softmax.
     const auto columns = random({2, 6, 3}, 2, 4);
     const auto each = ops::softmax(columns, lengths{6, 4});
     for (std::size_t d = 0; d < 3; ++d) {
@@ -86,7 +86,7 @@ TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
         }
     }
 
-    // A score that is no number is no padding: it must be seen.
+    // A NaN score is not padding: it must be visible.
     array<double, 2> broken{{0.0, std::nan("")}};
     CHECK(std::isnan(ops::softmax(broken, lengths{2})(0, 0)));
     CHECK(ops::softmax(broken, lengths{1})(0, 0) == 1);
@@ -100,13 +100,13 @@ TEST_CASE("softmax and log_softmax over an axis, of any rank")
     check_axes(random({2, 3, 4, 5}, 4, 3));
     check_axes(random({3, 1}, 5, 3));
 
-    // The last axis of [B,T] is softmax of all positions.
+    // The last axis of [B,T] is softmax over all positions.
     const auto e = random({3, 5}, 6, 4);
     CHECK(support::same_bits(ops::softmax(e, -1), ops::softmax(e, lengths::full(3, 5))));
     const auto f = random<float>({2, 33}, 7);
     CHECK(support::distance(ops::exp(ops::log_softmax(f, -1)), ops::softmax(f, -1)) < 1e-6);
 
-    // Far apart: the logarithm of what underflows. Hidden: -inf. Nothing at all, and what is no number.
+    // Far apart: the logarithm of a number that underflows. Masked: -inf. Only -inf, and NaN.
     const array<double, 2> x{{1e4, -1e4, -infinity}, {-infinity, -infinity, -infinity}, {std::nan(""), 0, -infinity}};
     const auto logs = ops::log_softmax(x, 1);
     const array<double, 2> must{{0, -2e4, -infinity}, {-infinity, -infinity, -infinity}};
@@ -124,7 +124,7 @@ TEST_CASE("softmax and log_softmax over an axis, of any rank")
 
 TEST_CASE("a sum of many small numbers in float")
 {
-    // exp(-3.3) many times: added up one after the other in float, the sum is off by a thousandth.
+    // exp(-3.3) many times: a running sum in float would be off by a thousandth.
     constexpr std::size_t n = 1 << 16;
     auto scores = filled<float, 2>({1, n}, -3.3f);
     scores(0, 17) = 0.0f;
@@ -143,7 +143,7 @@ TEST_CASE("softmax: gradients")
         CHECK_GRADIENT(f, random({4, positions, 3}, 2, 2));
         CHECK_GRADIENT(f, random({4, positions, 1}, 3, 2));
     }
-    // A score of -inf gets no weight and no gradient; nothing but -inf is a row without any position.
+    // A score of -inf gets no weight and no gradient; a row of only -inf is a row without positions.
     const double none = -std::numeric_limits<double>::infinity();
     const array<double, 2> e{{none, 0.0, 1.0}, {none, none, none}};
     ad::tape<double> on;
@@ -183,7 +183,7 @@ TEST_CASE("softmax and log_softmax over an axis: gradients")
     check(ops::softmax);
     check(ops::log_softmax);
 
-    // Nothing goes back to -inf, whatever comes.
+    // -inf gets no gradient, for any incoming gradient.
     const double none = -std::numeric_limits<double>::infinity();
     const array<double, 1> x{none, 0.0, 1.0};
     ad::tape<double> on;

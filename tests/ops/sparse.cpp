@@ -14,13 +14,13 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("sparsemax and entmax15: a threshold that bisection finds")
+TEST_CASE("sparsemax and entmax15: the threshold matches bisection")
 {
     const lengths real{7, 0, 1, 4};
     const auto e = random({4, 7}, 1);
     const auto check = [&](const auto& weights, auto&& weight) {
         for (std::size_t b = 0; b < 4; ++b) {
-            double low = -10, high = 10;  // the sum of the weights falls with the threshold
+            double low = -10, high = 10;  // the sum of the weights decreases with the threshold
             for (int step = 0; step < 200; ++step) {
                 const double middle = (low + high) / 2;
                 double sum = 0;
@@ -35,7 +35,7 @@ TEST_CASE("sparsemax and entmax15: a threshold that bisection finds")
     check(ops::entmax15(e, real), [](double x, double least) { return std::pow(std::max(x / 2 - least, 0.0), 2); });
 }
 
-TEST_CASE("the gradient of sparse weights is that of their Jacobian, and 0 where the weight is")
+TEST_CASE("the gradient of sparse weights is that of their Jacobian, and 0 where the weight is 0")
 {
     const lengths real{5};
     const array<double, 2> scores{{0.9, -0.4, 0.7, 0.2, -2}}, upstream{{0.3, -7, -1.1, 0.4, 1e6}};

@@ -11,7 +11,7 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("sum_last and inner are sums")
+TEST_CASE("sum_last and inner match scalar sums")
 {
     const auto x = random({3, 2, 4}, 1);
     CHECK(ops::sum_last(x)(2, 1) == support::approx(x(2, 1, 0) + x(2, 1, 1) + x(2, 1, 2) + x(2, 1, 3)));
@@ -34,7 +34,7 @@ TEST_CASE("sum_last and inner: gradients")
     CHECK_GRADIENT([](const auto& x, const auto& c) { return ops::dot(x, c); }, random({2, 3}, 1), random({2, 3}, 2));
 }
 
-TEST_CASE("multiply_parts: a factor for each row, and for each part of a row")
+TEST_CASE("multiply_parts: a factor per row, and per slice of a row")
 {
     const auto x = random({3, 6}, 1), of_rows = random({3, 1}, 2), of_parts = random({3, 2}, 3);
     const auto rows = ops::multiply_parts(x, of_rows), parts = ops::multiply_parts(x, of_parts);

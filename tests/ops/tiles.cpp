@@ -23,7 +23,7 @@ struct size {
     bool causal;
 };
 
-/// By the definition, one number at a time.
+/// The definition in scalar loops.
 std::vector<double> by_hand(const array<double, 3>& q, const array<double, 3>& k, const array<double, 3>& v,
                             const lengths& real, const size& z, double scale)
 {
@@ -61,7 +61,7 @@ auto answers_of(const auto& q, const auto& k, const auto& v, const lengths& real
 
 }  // namespace
 
-TEST_CASE("contexts are those of the definition, any sizes")
+TEST_CASE("contexts match the definition, for any size")
 {
     for (const size& z : {size{2, 3, 5, 1, 1, 4, 3, false},
                           {1, 70, 200, 2, 1, 5, 17, false},
@@ -103,7 +103,7 @@ TEST_CASE("gradients")
     }
 }
 
-TEST_CASE("scores that a function changes, and predicate masks: against differences, and against one number at a time")
+TEST_CASE("a score_mod and predicate masks: compared with finite differences and scalar loops")
 {
     const size z{2, 19, 23, 2, 2, 3, 2, false};
     const lengths real({23, 20});
@@ -200,7 +200,7 @@ std::vector<double> weights_by_hand(const kernels::tiles::top_k& rule, const std
     return w;
 }
 
-/// `spread`: of the scores. Little makes nearly all weights equal. `sees(at, key)`: what the mask lets a query see.
+/// `spread` scales the scores: small values make nearly all weights equal. `sees(at, key)`: the mask.
 template <class Rule, class Mask = causal>
 void check_rule(
     const Rule& rule, double spread, const Mask& seen = {},
@@ -240,7 +240,7 @@ void check_rule(
 
 }  // namespace
 
-TEST_CASE("other rules than softmax: by the definition, and against differences")
+TEST_CASE("other normalizers than softmax: compared with the definition and finite differences")
 {
     check_rule(kernels::tiles::softmax{}, 1);
     check_rule(kernels::tiles::sigmoid{}, 1);
@@ -254,7 +254,7 @@ TEST_CASE("other rules than softmax: by the definition, and against differences"
     check_rule(kernels::tiles::top_k{100}, 1);
 }
 
-TEST_CASE("masks of ranges beside each rule that heed::compiled has: by the definition, and against differences")
+TEST_CASE("range masks with each normalizer of heed::compiled: compared with the definition and finite differences")
 {
     const auto each = [](const auto& rule) {
         check_rule(rule, 1, kernels::tiles::unmasked{}, [](std::size_t, std::size_t) { return true; });

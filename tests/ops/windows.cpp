@@ -12,7 +12,7 @@
 using namespace heed;
 using support::check_empty, support::message_of, support::random;
 
-// Windows: values by hand, gradients by differences, errors by their words.
+// Windows: values computed in scalar code, gradients by finite differences, errors by their messages.
 
 namespace {
 
@@ -23,7 +23,7 @@ const window in_five{{1, 0, 4}, lengths{3, 0, 1}, 3};
 
 }  // namespace
 
-TEST_CASE("window_of, put_window and spread_window move a stretch of each row")
+TEST_CASE("window_of, put_window and spread_window move a range of each row")
 {
     const auto x = random({3, 5}, 1);
     const auto cut = ops::window_of(x, in_five);
@@ -32,7 +32,7 @@ TEST_CASE("window_of, put_window and spread_window move a stretch of each row")
     put(0, 1) = 1, put(0, 2) = 2, put(0, 3) = 3, put(2, 4) = 7;
     const array<double, 2> w{{1.0, 2.0, 3.0},
                              {not_a_number, not_a_number, not_a_number},
-                             {7.0, not_a_number, not_a_number}};  // what is behind the count is not read
+                             {7.0, not_a_number, not_a_number}};  // values beyond the count are not read
     CHECK(support::same_bits(ops::put_window(x, w, in_five), put));
     array<double, 2> spread(shape_of_rank<2>{3, 5}, 0.0);
     spread(0, 1) = 1, spread(0, 2) = 2, spread(0, 3) = 3, spread(2, 4) = 7;
@@ -65,7 +65,7 @@ TEST_CASE("gradients of windows")
     const auto spread = [](const auto& w) { return ops::spread_window(w, in_five, 5u); };
     CHECK_GRADIENT(spread, random({3, 3}, 7));
     CHECK_GRADIENT(spread, random({3, 3, 2}, 8));
-    // The same tensor cut, changed and put back: what replaces it gets the gradient, what is replaced gets none.
+    // The same tensor cut, changed and put back: the replacement gets the gradient, the replaced values get none.
     CHECK_GRADIENT([](const auto& x) { return ops::put_window(x, ops::tanh(ops::window_of(x, in_five)), in_five); },
                    random({3, 5}, 9));
     const window nowhere{{0, 0}, lengths{0, 0}, 0};
@@ -77,7 +77,7 @@ TEST_CASE("gradients of windows")
                 array<double, 2>(shape_of_rank<2>{2, 0}));
 }
 
-TEST_CASE("windows that do not fit are refused")
+TEST_CASE("windows that do not fit are rejected")
 {
     ad::tape<double> on;
     const auto both = [&](const auto& f, const auto&... x) {

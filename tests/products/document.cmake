@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DPROGRAM=... -DDOCUMENT=... -P document.cmake: docs/explanation/composition.md is what the program prints.
+# cmake -DPROGRAM=... -DDOCUMENT=... -P document.cmake: docs/explanation/composition.md equals the program's output.
 
 execute_process(COMMAND "${PROGRAM}" --markdown RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE complaint)
 if(NOT result EQUAL 0)

@@ -8,12 +8,12 @@
 #include <products/products.hpp>
 #include <support/tensors.hpp>
 
-// The checks of every product: all on doubles behind pointers, whatever computed them.
+// The checks of every product: on doubles behind pointers, for any types.
 namespace composition {
 
 namespace {
 
-/// The fault of a product; the message says where.
+/// The fault of a product, described by the message.
 struct broken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -44,9 +44,9 @@ void require_close(double is, double must, double tolerance, const std::string& 
 
 void require_close(const outcome& is, const outcome& must, double tolerance, const std::string& what)
 {
-    require(is.size() == must.size(), what + ": another number of results");
+    require(is.size() == must.size(), what + ": a different number of results");
     for (std::size_t k = 0; k < must.size(); ++k) {
-        require(is[k].size() == must[k].size(), what + ": another size of the " + place(k, 0));
+        require(is[k].size() == must[k].size(), what + ": a different size of the " + place(k, 0));
         for (std::size_t i = 0; i < must[k].size(); ++i) {
             require_close(is[k][i], must[k][i], tolerance, what + ", " + place(k, i));
         }
@@ -55,7 +55,7 @@ void require_close(const outcome& is, const outcome& must, double tolerance, con
 
 void require_same_bits(const outcome& is, const outcome& must, const std::string& what)
 {
-    require(is.size() == must.size(), what + ": another number of results");
+    require(is.size() == must.size(), what + ": a different number of results");
     for (std::size_t k = 0; k < must.size(); ++k) {
         require(is[k].size() == must[k].size() &&
                     std::memcmp(is[k].data(), must[k].data(), must[k].size() * sizeof(double)) == 0,
@@ -86,7 +86,7 @@ void check_zeros(const batch& data, const outcome& values)
 void check_at_once(const outcome& values, const numbers& contexts)
 {
     const std::size_t width = values.front().size() / batch::rows;
-    require(contexts.size() == batch::rows * batch::steps * width, "all queries at once: another size");
+    require(contexts.size() == batch::rows * batch::steps * width, "all queries at once: a different size");
     for (std::size_t i = 0; i < contexts.size(); ++i) {
         const std::size_t b = i / width / batch::steps, s = i / width % batch::steps;
         require_close(contexts[i], values[2 * s][b * width + i % width], 1e-11,
@@ -111,8 +111,7 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
     p.data.annotations = kept;
 }
 
-/// Positions that a query must not see have weight 0; a mask that hides the last positions is the same as shorter
-/// lengths.
+/// Masked positions have weight 0; a mask that hides the last positions equals shorter lengths.
 void check_masks(const product& p)
 {
     constexpr std::size_t B = batch::rows, T = batch::positions;
@@ -133,7 +132,7 @@ void check_masks(const product& p)
     for (std::size_t k = 1; k < masked.size(); k += 2) {
         const std::size_t width = masked[k].size() / (B * T);
         for (std::size_t i = 0; i < masked[k].size(); ++i) {
-            if (holes[i / width] == 0) require(masked[k][i] == 0, "a hidden position has a weight: " + place(k, i));
+            if (holes[i / width] == 0) require(masked[k][i] == 0, "a masked position has weight: " + place(k, i));
         }
     }
     if (p.reads_length) return;
@@ -141,7 +140,7 @@ void check_masks(const product& p)
                   "the last positions hidden against shorter lengths");
 }
 
-/// A search continues with some of the rows, and their state goes with them.
+/// A search continues with selected rows and their state.
 void check_rows(const product& p, const outcome& values)
 {
     if (p.random) return;
@@ -163,9 +162,10 @@ void check_gradient(product& p, const taped_outcome& taped)
 {
     std::uint64_t stream = 900;
     const std::vector<part> parts = p.parts();
-    require(parts.size() == taped.slopes.size(), "another number of gradients than of parameters");
+    require(parts.size() == taped.slopes.size(), "the numbers of gradients and parameters differ");
     for (std::size_t k = 0; k < parts.size(); ++k) {
-        require(parts[k].size == taped.slopes[k].size(), "the gradient by " + parts[k].name + ": another size");
+        require(parts[k].size == taped.slopes[k].size(),
+                "the gradient with respect to " + parts[k].name + ": a different size");
         const auto direction = support::random({parts[k].size}, ++stream);
         const numbers kept(parts[k].data, parts[k].data + parts[k].size);
         const double h = 1e-5;
@@ -178,11 +178,11 @@ void check_gradient(product& p, const taped_outcome& taped)
         const auto difference = [&](double step) { return (moved(step) - moved(-step)) / (2 * step); };
         const double found = (4 * difference(h) - difference(2 * h)) / 3;  // the errors in h² cancel
         std::copy(kept.begin(), kept.end(), parts[k].data);
-        require_close(along, found, 1e-7, "the gradient by " + parts[k].name);
+        require_close(along, found, 1e-7, "the gradient with respect to " + parts[k].name);
     }
 }
 
-/// Only parameters on the tape, or annotations, or queries: each gets the same gradient as beside the others.
+/// Only parameters, annotations or queries on the tape: each gets the same gradient as with all on the tape.
 void check_parts_on_tape(const product& p, const taped_outcome& everything)
 {
     for (const auto& [what, name] : {std::pair{taped::parameters, "parameters"},
@@ -191,7 +191,7 @@ void check_parts_on_tape(const product& p, const taped_outcome& everything)
         const std::string alone = std::string("only ") + name + " on the tape";
         const taped_outcome is = p.on_tape(what);
         require_close(is.values, everything.values, 1e-11, alone);
-        require(is.slopes.size() == everything.slopes.size(), alone + ": another number of gradients");
+        require(is.slopes.size() == everything.slopes.size(), alone + ": a different number of gradients");
         for (std::size_t k = 0; k < is.slopes.size(); ++k) {
             for (std::size_t i = 0; i < is.slopes[k].size(); ++i) {
                 require_close(is.slopes[k][i], everything.slopes[k][i], 1e-11, alone + ": the gradient");
@@ -200,7 +200,7 @@ void check_parts_on_tape(const product& p, const taped_outcome& everything)
     }
 }
 
-/// No query at all.
+/// Without queries.
 void check_no_queries(product& p)
 {
     const auto states = p.data.states, words = p.data.words;
@@ -261,7 +261,7 @@ void check(product& p)
 
 void take_down(outcome& to, const heed::tensor auto& x)
 {
-    using heed::view_of;  // and that of variables
+    using heed::view_of;  // includes view_of for variables
     const auto v = view_of(x);
     to.emplace_back(v.data, v.data + v.size());
 }
@@ -303,7 +303,7 @@ void taped_recorder::operator()(const heed::ad::var<double, 3>& x) const { weigh
 
 void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms)
 {
-    if (terms.empty()) return;  // nothing that is on the tape was read
+    if (terms.empty()) return;  // nothing on the tape was read
     auto sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = heed::ops::add(sum, terms[i]);
     on.backward(sum);

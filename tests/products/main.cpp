@@ -12,9 +12,9 @@
 
 #include <products/products.hpp>
 
-// Judges the products that to_be_judged (policies.hpp) chooses. --markdown prints docs/explanation/composition.md; --allocations
-// prints which products allocate memory in a steady step_into; --bits prints a hash of each product's results and
-// gradients, to compare two versions of heed.
+// Judges the products that to_be_judged (policies.hpp) selects. --markdown prints docs/explanation/composition.md;
+// --allocations prints the products that allocate memory in a steady step_into; --bits prints a hash of each product's
+// results and gradients, to compare two versions of heed.
 
 void composition::add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
                           heed::weight_kind kind, heed::composition_fault fault, many queries,
@@ -27,7 +27,7 @@ namespace {
 
 using namespace composition;
 
-/// The pairs of policies of the products that `chosen` chooses; with HEED_TEST_EACH_POLICY the policies alone.
+/// The pairs of policies of the products that `chosen` selects; with HEED_TEST_EACH_POLICY the policies alone.
 template <class Chosen>
 std::set<std::string> pairs_of(const table& lines, const Chosen& chosen)
 {
@@ -45,7 +45,7 @@ std::set<std::string> pairs_of(const table& lines, const Chosen& chosen)
     return pairs;
 }
 
-/// Whether a pair of policies that stands in a legal product stands in none that is judged; prints such pairs.
+/// Whether a pair of policies of a legal product is in no judged product; prints such pairs.
 bool misses_a_pair(const table& lines)
 {
     const auto judged = pairs_of(lines, [](const row& line) { return line.judged != nullptr; });
@@ -58,8 +58,8 @@ bool misses_a_pair(const table& lines)
     return misses;
 }
 
-/// The first mistake that `judge` overlooks, made in attention{additive, softmax, .}; true if there is one, or if no
-/// such product is judged.
+/// Prints the mistakes that `judge` overlooks in attention{additive, softmax, .}; true if there are any, or if no such
+/// product is judged.
 bool overlooks_a_mistake(const table& lines)
 {
     bool tried = false;
@@ -79,7 +79,7 @@ struct verdict {
     std::size_t judged = 0, wrong = 0;
 };
 
-/// Judges those among these that are to be judged.
+/// Judges the selected products among these lines.
 verdict judge_all(const table& lines)
 {
     verdict all;
@@ -95,7 +95,7 @@ verdict judge_all(const table& lines)
     return all;
 }
 
-/// FNV-1a of the bits of all numbers and of how they are divided.
+/// FNV-1a of the bits and sizes of all results.
 std::uint64_t hash_of(std::uint64_t hash, const outcome& all)
 {
     const auto add = [&](std::uint64_t bits) { hash = (hash ^ bits) * 0x100000001b3; };
@@ -131,7 +131,7 @@ void print_allocations(const table& lines)
         std::printf("%5.1f  attention{%s, %s, %s}\n", static_cast<double>(count) / 2, line.score.c_str(),
                     line.normalizer.c_str(), line.combiner.c_str());
     }
-    std::printf("%zu of %zu products ask for memory in a steady step_into\n", allocating, judged);
+    std::printf("%zu of %zu products allocate memory in a steady step_into\n", allocating, judged);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ struct mistaken final : product {
         return right.steps_under(mask);
     }
 
-    /// A state whose `map` ignores its argument: the next step continues with the old rows.
+    /// The state's `map` ignores its argument: the next step continues with the old rows.
     outcome steps_of(const std::vector<std::size_t>& rows) const override
     {
         right.data = data;
@@ -136,9 +136,9 @@ std::string overlooked_mistakes(product& right)
         mistaken p(right, static_cast<mistake>(m));
         const std::string found = judge(p);
         const bool by_chance = p.made == mistake::chance || p.made == mistake::random;
-        const bool right_line = !by_chance || found.find("the second run") == 0;  // whatever else is broken
+        const bool right_line = !by_chance || found.find("the second run") == 0;  // among other faults
         if (found.empty() != (m == 0) || !right_line) all += " " + std::to_string(m);
-        right.data = data;  // as it was before the judge stopped
+        right.data = data;  // restored after the judge stopped
     }
     return all;
 }

@@ -52,7 +52,7 @@ void each_normalizer(const F& f)
     f("noisy", noisy{0.5, 10, softmax{}, {.at_inference = true}});
 }
 
-/// Calls f(name, combiner) for each of them over `sum`.
+/// Calls f(name, combiner) for each combiner over `sum`.
 template <class Sum, class F>
 void each_combiner_over(const Sum& sum, const char* name, const F& f)
 {
@@ -81,7 +81,7 @@ inline constexpr bool plain_score<heed::score::additive_per_dimension<T...>> = t
 template <class... T>
 inline constexpr bool plain_score<heed::score::additive_grouped<T...>> = true;
 
-/// A number of a type, from its name: the same in every file of this program.
+/// A number for a type, from its name: equal in every file of this program.
 template <class T>
 consteval std::size_t number_of()
 {
@@ -100,8 +100,8 @@ template <class... T>
 inline constexpr std::size_t form_of<heed::combine::gated<T...>> = 2;
 
 /// Whether to judge a legal product. A covering array of strength 2: every legal pair of score and normalizer, with one
-/// of the three combiners that go with it, in rotation, so that every legal pair of policies is judged (main.cpp checks
-/// that). All of them with HEED_TEST_ALL_PRODUCTS; with HEED_TEST_EACH_POLICY each policy among plain ones.
+/// of its three combiners, in rotation, so that every legal pair of policies is judged (main.cpp checks this).
+/// HEED_TEST_ALL_PRODUCTS judges all; HEED_TEST_EACH_POLICY judges each policy among plain ones.
 template <class Score, class Normalize, class Combine>
 consteval bool to_be_judged()
 {
@@ -109,13 +109,13 @@ consteval bool to_be_judged()
     return true;
 #elif defined(HEED_TEST_EACH_POLICY)
     const bool plain[] = {plain_score<Score> ||
-                              std::same_as<Normalize, heed::normalize::ratio>,  // it goes with few scores
+                              std::same_as<Normalize, heed::normalize::ratio>,  // legal with few scores
                           std::same_as<Normalize, heed::normalize::softmax>, form_of<Combine> == 0};
     return std::count(std::begin(plain), std::end(plain), false) <= 1;
 #else
-    // Few scores have a weight for each dimension or group: too few to meet every pair of the others in rotation.
-    // One score meets every pair of normalizer and combiner, since the rotation differs between compilers; `ratio` goes
-    // with few scores, and not with that one.
+    // Few scores have weights per dimension or group: too few to cover every pair of the others in rotation.
+    // plain_score covers every pair of normalizer and combiner, since the rotation differs between compilers; `ratio`
+    // is legal with few scores, but not with plain_score.
     return Score::traits.weights != heed::weight_kind::per_position || plain_score<Score> ||
            std::same_as<Normalize, heed::normalize::ratio> ||
            form_of<Combine> == (number_of<Score>() + number_of<Normalize>()) % 3;

@@ -13,27 +13,27 @@
 #include <heed/policy/weigh.hpp>
 #include <heed/score/with_word.hpp>
 
-/// Every score × normalizer × combiner: which are legal, and each legal one as an object that can be run.
+/// Every score × normalizer × combiner: the legal products, each as an object that can be run.
 ///
-/// Only `of` is instantiated for each product, and it does as little as possible: comparing, perturbing and judging is
+/// Only `of` is instantiated for each product, and does as little as possible: comparing, perturbing and judging are
 /// compiled once, in judge.cpp.
 namespace composition {
 
 using numbers = std::vector<double>;
 
-/// The inputs of every product. All widths are the same, so that scores without a projection of the query fit, too.
+/// The inputs of every product. All widths are equal, so that scores without a projection of the query also fit.
 struct batch {
     static constexpr std::size_t rows = 4, positions = 4, steps = 3, width = 4, hidden = 3;
 
     heed::array<double, 3> annotations;  // [B,T,D]
     heed::array<double, 3> states;       // [B,S,Q], the queries
-    heed::array<double, 3> words;        // [B,S,E], their second part
+    heed::array<double, 3> words;        // [B,S,E], the second part of the queries
     heed::lengths real{positions, 0, 1, 2};
 
     batch();
 };
 
-/// A tensor that a gradient is taken with respect to: its memory can be changed from outside.
+/// A tensor for a gradient check; the check changes its memory.
 struct part {
     std::string name;
     double* data;
@@ -43,16 +43,16 @@ struct part {
 /// The results of a run: for each step the context and the weights, each with the batch's rows first.
 using outcome = std::vector<numbers>;
 
-/// The same from a tape, and the gradient of `loss` of it.
+/// The results of a run on a tape, and the gradient of their `loss`.
 struct taped_outcome {
     outcome values;
-    outcome slopes;  // by each of `parts`; empty for a plain one
+    outcome slopes;  // one for each of `parts`; empty if not on the tape
 };
 
 /// The part on the tape; the rest is plain.
 enum class taped { everything, parameters, annotations, queries };
 
-/// One product, its types forgotten.
+/// One product, type-erased.
 struct product {
     batch data;
     heed::weight_kind kind{};
@@ -70,32 +70,32 @@ struct product {
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
     virtual std::vector<part> parts() = 0;        // of the score, the normalizer, the combiner, the batch
-    virtual std::size_t allocations() const = 0;  // of the third and the fourth step, into results that are kept
+    virtual std::size_t allocations() const = 0;  // of the third and fourth step, into existing results
 };
 
-/// How many queries are answered in one call.
+/// The executor of many queries.
 enum class many { in_turn, products, tiles, linear };
 
-/// A line of the table.
+/// A row of the table.
 struct row {
     std::string score, normalizer, combiner;
     heed::weight_kind kind{};  // of the score
     heed::composition_fault fault{};
     many queries{};
-    std::unique_ptr<product> judged;  // null: illegal, or not to be judged
+    std::unique_ptr<product> judged;  // null: illegal, or not judged
 
     bool legal() const { return fault == heed::composition_fault::none; }
 };
 using table = std::vector<row>;
 
-/// Adds a line. Not inline: it is called for thousands of products.
+/// Adds a row. Not inline: it is called for thousands of products.
 void add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
              heed::weight_kind kind, heed::composition_fault fault, many queries, std::unique_ptr<product> judged);
 
 /// The number of allocations of this program so far (operator new).
 std::size_t allocations_so_far();
 
-/// Σ over all numbers of an outcome, each times its own constant.
+/// Σ over all numbers of an outcome, each times a separate constant.
 double loss(const outcome& values);
 double constant(std::size_t series, std::size_t i);
 
@@ -106,7 +106,7 @@ struct recorder {
     void operator()(const heed::array<double, 3>& x) const;
 };
 
-/// The same for a run on a tape, and computes `loss` from them.
+/// The same for a run on a tape; also computes `loss` of the results.
 struct taped_recorder {
     outcome& to;
     std::vector<heed::ad::var<double, 0>>& terms;
@@ -305,11 +305,11 @@ private:
 /// The fault of a product; empty if there is none.
 std::string judge(product& p);
 
-/// The numbers of the mistakes that `judge` does not find when they are made in this product, which must have a
-/// parameter and one weight per position; empty if it finds all.
+/// The numbers of the mistakes that `judge` overlooks in this product, which must have a parameter and one weight per
+/// position; empty if it finds all.
 std::string overlooked_mistakes(product& right);
 
-// One file each, so that they compile in parallel.
+// In separate files, which compile in parallel.
 void add_scores_of_similarity(table& to);
 void add_scores_of_indices(table& to);
 void add_scores_of_one_matrix(table& to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// step_into allocates nothing from the second call on. A program of its own, since it replaces operator new.
+// step_into does not allocate after the first call. A separate program, because it replaces operator new.
 
 #include <doctest/doctest.h>
 
@@ -61,14 +61,14 @@ void check_all()
 
 }  // namespace
 
-TEST_CASE("the count counts")
+TEST_CASE("allocations are counted")
 {
     const std::size_t before = allocations;
     CHECK(random({3, 4}, 1).size() == 12);
     CHECK(allocations > before);
 }
 
-TEST_CASE("a fused step into existing results allocates nothing")
+TEST_CASE("a fused step into existing results does not allocate")
 {
     check_all<float>();
     check_all<double>();

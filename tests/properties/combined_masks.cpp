@@ -12,8 +12,8 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// Masks that are joined, of any shape, in every executor: against steps that are composed under truth values and
-// numbers [B,T], which were drawn by plain loops.
+// Combinations of masks of any shape, in every executor, compared with composed steps under boolean and additive masks
+// [B,T] that plain loops compute.
 
 using namespace heed;
 using support::random;
@@ -29,7 +29,7 @@ using added = std::function<double(std::size_t b, std::size_t s, std::size_t t)>
 const added nothing = [](auto, auto, auto) { return 0.0; };
 const seen everything = [](auto, auto, auto) { return true; };
 
-/// Contexts of one composed step after another.
+/// Contexts of successive composed steps.
 array<double, 3> step_by_step(const auto& attend, const auto& memory, const array<double, 3>& q, const seen& sees,
                               const added& adds)
 {
@@ -118,7 +118,7 @@ TEST_CASE("in tiles")
     CHECK(explain(attend, memory, q, present(truth<2>({B, T}))).starts_with("tiled:"));
     check_all(attend);
 }
-TEST_CASE("in tiles, of a score with a function")
+TEST_CASE("in tiles, with a function of the score")
 {
     check_all(attention{score::modified{score::dot{}, [](auto e, score_index p) { return e + 0.01 * p.key; }},
                         normalize::sparsemax{}, combine::weighted_sum{}});
@@ -128,11 +128,11 @@ TEST_CASE("in tiles, with a history")
     check_all(attention{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}});
 }
 TEST_CASE("in blocks") { check_all(attention{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}}); }
-TEST_CASE("after a temperature, numbers of a mask are added as they are")
+TEST_CASE("a temperature does not scale an additive mask")
 {
     check_all(attention{score::dot{}, normalize::temperature{0.5}, combine::weighted_sum{}});
 }
-TEST_CASE("by sums, or pair by pair")
+TEST_CASE("in linear time, or pair by pair")
 {
     check_all(attention{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}}, 1e-11);
 }
@@ -142,7 +142,7 @@ TEST_CASE("step by step")
                         combine::weighted_sum{}});
 }
 
-TEST_CASE("one query: the masks of many queries, of which it is one")
+TEST_CASE("one query reads its row of a mask of many queries")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({B, T, N}, 1), q = random({B, std::size_t{1}, N}, 2);
@@ -171,7 +171,7 @@ TEST_CASE("one query: the masks of many queries, of which it is one")
     check(causal_after{3}, causal_after{3});
 }
 
-TEST_CASE("from the beginning, and behind a past: queries in parts are those all at once")
+TEST_CASE("queries in chunks, from the start and after earlier queries, match all queries at once")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
@@ -189,7 +189,7 @@ TEST_CASE("from the beginning, and behind a past: queries in parts are those all
     check(causal_after{4});
 }
 
-TEST_CASE("numbers of a mask learn, one for all that share them")
+TEST_CASE("the gradient of an additive mask is summed over the scores that share a number")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2), w = random({B, S, N}, 3);
@@ -217,7 +217,7 @@ TEST_CASE("numbers of a mask learn, one for all that share them")
     check(ops::reshaped(random({B, S, T}, 8), B, 1, S, T));
 }
 
-TEST_CASE("heads read their own part of a mask [B,H,S,T]")
+TEST_CASE("each head reads its slice of a mask [B,H,S,T]")
 {
     const std::size_t n = 2;
     const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -243,7 +243,7 @@ TEST_CASE("heads read their own part of a mask [B,H,S,T]")
                 "broadcast");
 }
 
-TEST_CASE("what does not fit is refused, and what has no meaning does not compile")
+TEST_CASE("masks that do not fit are rejected, and meaningless combinations do not compile")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
@@ -267,7 +267,7 @@ TEST_CASE("what does not fit is refused, and what has no meaning does not compil
           }) == "attention: the boolean mask is [2,70] but must be [3,70]; an axis of size 1 is broadcast");
 }
 
-TEST_CASE("floats: truth values that tiles read ahead, as a function reads them one by one")
+TEST_CASE("floats: the boolean masks that tiles read ahead agree with reading one score at a time")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto check = [&](std::size_t queries, std::size_t keys, const auto& mask, std::size_t of_sentence,
@@ -298,7 +298,7 @@ TEST_CASE("floats: truth values that tiles read ahead, as a function reads them 
         CHECK(support::same_bits(is.first, must.first));
         CHECK(support::same_bits(is.second, must.second));
     };
-    for (const std::size_t many : {64u, 71u, 200u, 131u}) {  // those of the last one are of odd size
+    for (const std::size_t many : {64u, 71u, 200u, 131u}) {  // the last size is odd
         const std::size_t keys = many == 131 ? 203 : many + 21;
         check(many, keys, truth<2>({many, keys}), 0, keys, 1);
         check(many, keys, truth<3>({2, many, keys}), many * keys, keys, 1);
@@ -307,7 +307,7 @@ TEST_CASE("floats: truth values that tiles read ahead, as a function reads them 
     }
 }
 
-TEST_CASE("on a tape, a mask is kept until the gradients are there")
+TEST_CASE("a tape keeps a mask until the gradients are computed")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);

@@ -10,8 +10,8 @@
 #include <support/approx.hpp>
 #include <support/tensors.hpp>
 
-// The mistakes of docs/how_to/what_goes_wrong.md that a compiler cannot see, and what to write instead. The page quotes the
-// sections.
+// Runtime mistakes of docs/how_to/what_goes_wrong.md, which the compiler cannot detect, and their fixes. The page
+// quotes the sections.
 
 namespace {
 
@@ -20,7 +20,7 @@ using support::random;
 
 }  // namespace
 
-TEST_CASE("forgotten lengths: the padding takes part")
+TEST_CASE("forgotten lengths: the padding gets weight")
 {
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     auto annotations = random<float>({2, 5, 4}, 1);
@@ -40,7 +40,7 @@ TEST_CASE("forgotten lengths: the padding takes part")
     CHECK(seen.weights(1, 3) == 0);
 }
 
-TEST_CASE("a tape that is not cleared does not go back twice")
+TEST_CASE("backward runs once on a tape that is not cleared")
 {
     const attention attend{score::general{random<float>({4, 4}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random<float>({2, 5, 4}, 2), q = random<float>({2, 3, 4}, 3);
@@ -67,7 +67,7 @@ TEST_CASE("a tape that is not cleared does not go back twice")
     CHECK(tape.entries() == after_one);
 }
 
-TEST_CASE("a model that was lifted before the loop, and a step without backward")
+TEST_CASE("a model lifted before the loop, and a step without backward")
 {
     attention attend{score::general{random<float>({4, 4}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random<float>({2, 5, 4}, 2), q = random<float>({2, 3, 4}, 3);
@@ -103,7 +103,7 @@ TEST_CASE("a model that was lifted before the loop, and a step without backward"
     CHECK(attend.score.W != before);
 }
 
-TEST_CASE("a logarithm of weights in the padding")
+TEST_CASE("the logarithm of weights in the padding")
 {
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const lengths source{5, 3};

@@ -11,8 +11,8 @@
 #include <heed/seq2seq/decoder.hpp>
 #include <support/tensors.hpp>
 
-// Known mistakes of peers, and decisions that the papers leave open, if they concern more than one mechanism. Those of
-// one mechanism are in its own file: search for "a peer" and "trap".
+// Known bugs of other implementations, and decisions that the papers leave open, if they concern several mechanisms.
+// Tests of a single mechanism are in its file: search for "a peer" and "trap".
 
 using namespace heed;
 using support::random;
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t Q = 3, D = 5, A = 4, E = 2, N = 2;
 using rows = std::vector<std::size_t>;
 
-/// These rows of x, as a beam selects them: some twice, others not at all.
+/// The given rows of x, as beam search selects them: some twice, others not at all.
 template <class X>
 X picked(const X& x, const rows& from)
 {
@@ -68,7 +68,8 @@ std::string learned(const auto& policy)
 
 }  // namespace
 
-TEST_CASE("the returned weights are those that made the context (two runtimes of a peer return different ones)")
+TEST_CASE(
+    "the returned weights are the ones that computed the context (two runtimes of a peer return different weights)")
 {
     each_mechanism([](const auto& attend, const auto& query) {
         const auto h = random({3, 5, D}, 10);
@@ -93,7 +94,7 @@ TEST_CASE("the returned weights are those that made the context (two runtimes of
     });
 }
 
-TEST_CASE("beams of several sentences (a peer's attention allowed one, another's coverage failed in beams)")
+TEST_CASE("beams of several sentences (a peer's attention allowed one sentence, another's coverage failed in beams)")
 {
     each_mechanism([](const auto& attend, const auto& query) {
         const auto h = random({2, 5, D}, 11);
@@ -117,12 +118,12 @@ TEST_CASE("beams of several sentences (a peer's attention allowed one, another's
                       doctest::Approx(now.weights.data()[j]).epsilon(1e-12));
             }
         }
-        // The selection of states matters: the test can fail.
+        // The selection of states matters: without it the test fails.
         CHECK(support::distance(attend.step(four, query(2, all), second.state).weights, third.weights) > 1e-3);
     });
 }
 
-TEST_CASE("no mechanism has parameters that its paper does not have, a bias above all (as a peer's had)")
+TEST_CASE("no mechanism has parameters that its paper does not have, in particular no bias (a peer's had one)")
 {
     const auto W = random({Q, A}, 1), U = random({D, A}, 2), V = random({A, D}, 3), G = random({Q, D}, 4),
                Y = random({E, A}, 5);
@@ -136,7 +137,7 @@ TEST_CASE("no mechanism has parameters that its paper does not have, a bias abov
     CHECK(learned(additive) == "W [3,4] U [5,4] v [4]");
     CHECK(learned(score::additive_per_dimension{W, U, V}) == "W [3,4] U [5,4] V [4,5]");
     CHECK(learned(score::with_word{additive, Y}) == "base.W [3,4] base.U [5,4] base.v [4] Y [2,4]");
-    CHECK(learned(score::conv_s2s{G, b}) == "W [3,5] b [5]");  // eq. 1 of the paper has it
+    CHECK(learned(score::conv_s2s{G, b}) == "W [3,5] b [5]");  // eq. 1 of the paper has this bias
     CHECK(learned(nn::coverage_gru{random({E, 6}, 9), random({6}, 9), random({N, 6}, 9)}) == "W [2,6] a [6] U [2,6]");
     CHECK(learned(normalize::temporal{}) == "");
     CHECK(learned(normalize::decayed_temporal{}) == "");
@@ -149,7 +150,7 @@ TEST_CASE("no mechanism has parameters that its paper does not have, a bias abov
     CHECK(parameter_count(score::additive_grouped{W, U, random({A, 2}, 9)}) - parameter_count(additive) == A * 2 - A);
 }
 
-TEST_CASE("local_p: the gradient goes through the Gaussian alone, and at the window's edge the weights jump")
+TEST_CASE("local_p: the gradient flows only through the Gaussian, and the weights jump at the window's edge")
 {
     // p = 4 σ(tanh q), σ = 1/2: at q = 0 it is 2, and 1 and 3 are just inside the window.
     const array<double, 3> h{{{0.3}, {-0.4}, {0.9}, {0.2}}};
@@ -161,13 +162,13 @@ TEST_CASE("local_p: the gradient goes through the Gaussian alone, and at the win
     const auto weights = [&](double q) { return attend.step(memory, number(q), attend.start(memory)).weights; };
     CHECK(weights(0)(0, 1) == doctest::Approx(std::exp(-2.0) / 3).epsilon(1e-14));
     CHECK(weights(0)(0, 3) == doctest::Approx(std::exp(-2.0) / 3).epsilon(1e-14));
-    // p has moved by 2e-6, and the weights by twice that in proportion.
+    // p has moved by 2e-6; the relative change of the weights is twice that.
     CHECK(weights(1e-6)(0, 1) == 0);
     CHECK(weights(1e-6)(0, 3) == doctest::Approx(std::exp(-2.0) / 2).epsilon(1e-5));
     CHECK(weights(-1e-6)(0, 1) == doctest::Approx(std::exp(-2.0) / 2).epsilon(1e-5));
     CHECK(weights(-1e-6)(0, 3) == 0);
 
-    for (const double q : {1e-6, 0.8}) {  // both see 2 and 3; the first one is at the edge
+    for (const double q : {1e-6, 0.8}) {  // both windows cover 2 and 3; the first query is at the edge
         ad::tape<double> on;
         const auto lifted = ad::lift(on, attend);
         const auto there = lifted.on(h);
@@ -193,7 +194,7 @@ TEST_CASE("local_p: the gradient goes through the Gaussian alone, and at the win
     }
 }
 
-TEST_CASE("the decoder decides which state asks: RNNsearch asks with the one before the word")
+TEST_CASE("the decoder selects the query state: RNNsearch uses the state before the word")
 {
     random_source source{3};
     const attention attend{score::additive{random({Q, A}, 1), random({D, A}, 2), random({A}, 3)}, normalize::softmax{},

@@ -28,11 +28,12 @@
 using namespace heed;
 using support::random;
 
-// One operation, three ways to run it: on tensors that own their values, in a thread's workspace, and on a tape.
+// An operation runs on tensors that own their values, in a thread's workspace, and on a tape.
 
 namespace {
 
-/// f(x...) has the same bits in the workspace and on a tape as off them, and stays where its arguments are.
+/// Checks that f(x...) has the same bits for owning tensors, in the workspace and on a tape, and that its result has
+/// the family of its arguments.
 template <class F, class... X>
 void check_families(F&& f, const X&... x)
 {
@@ -45,7 +46,7 @@ void check_families(F&& f, const X&... x)
     CHECK(support::same_bits(f(on.parameter(x)...), must));
 }
 
-/// What goes back through f(x, setting) follows the setting of the call, whatever becomes of the caller's.
+/// Checks that the backward pass of f(x, setting) uses the setting of the call even if the caller changes it later.
 template <class F, class X, class Setting>
 void check_kept(F&& f, const X& x, const Setting& at_the_call, const Setting& later)
 {
@@ -69,7 +70,7 @@ boolean_mask<2> mask_of(const array<bool, 2>& attend) { return boolean_mask<2>(a
 
 }  // namespace
 
-TEST_CASE("parts of tensors are the same in the workspace and on a tape")
+TEST_CASE("slices of tensors are the same in the workspace and on a tape")
 {
     const auto x = random({2, 3, 4}, 1), y = random({2, 3, 2}, 2);
     check_families([](const auto& a, const auto& b) { return ops::concat(a, b); }, x, y);
@@ -151,7 +152,7 @@ TEST_CASE("comparisons, all pairs and penalties are the same in the workspace an
     check_families([&](const auto& w) { return ops::guided(w, random({2, 4, 3}, 4), source, target, 1e-3); }, weights);
 }
 
-TEST_CASE("a block is a view in the workspace, a copy of what somebody owns")
+TEST_CASE("a block is a view in the workspace and a copy of a tensor that owns its values")
 {
     const auto x = random({3, 2}, 1);
     const workspace_tensor seen(view_of(x));
@@ -160,7 +161,7 @@ TEST_CASE("a block is a view in the workspace, a copy of what somebody owns")
     CHECK(ops::block(x, std::size_t{1}).data() != x.data() + 2);
 }
 
-TEST_CASE("a setting may change or be gone before the backward pass")
+TEST_CASE("a setting may change or be destroyed before the backward pass")
 {
     const auto x = random({2, 3}, 1);
     check_kept([](const auto& v, const auto& mask) { return ops::masked_fill(ops::exp(v), mask); }, x,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Every allocation, and every call of the system that writes, fails once: nothing is lost or torn.
+// Every allocation and every system call that writes fails once: no data is lost or torn.
 
 #include <support/failing_files.hpp>
 
@@ -47,7 +47,7 @@ model(Matrix, Vector) -> model<Matrix, Vector>;
 
 namespace {
 
-/// All that a checkpoint keeps, filled with numbers that depend on `seed`.
+/// All parts of a checkpoint, filled with numbers that depend on `seed`.
 struct run {
     explicit run(std::uint64_t seed)
         : model{support::random<float>({2, 3}, seed), support::random<float>({3}, seed + 1)}
@@ -73,7 +73,7 @@ struct run {
         train::load_checkpoint(path, model, adam, at, last, train::named("norms", norms), train::named("name", name));
     }
 
-    /// Whether every part is that of this seed: none is torn, and none is of another.
+    /// Whether every part belongs to this seed, so that no part is torn or from another seed.
     bool is(std::uint64_t seed) const
     {
         const run other(seed);
@@ -96,7 +96,7 @@ struct run {
     std::string name;
 };
 
-/// The seed of the run that a file has: it must be whole.
+/// The seed of the run in a file, which must be complete.
 std::uint64_t seed_in(const std::filesystem::path& path)
 {
     run read(99);
@@ -105,8 +105,9 @@ std::uint64_t seed_in(const std::filesystem::path& path)
     return read.at.epoch;
 }
 
-/// Shards of sentence pairs as numbers, two with a pair and the others empty; the words depend on `seed`. Of so many
-/// shards only 4 KB each wait in memory, so a part of the first is written before all is added.
+/// Shards of numbered sentence pairs: two shards have a pair, the others are empty. The words depend on `seed`. With
+/// this many shards, each buffers only 4 KB in memory, so part of the first shard is written before all pairs are
+/// added.
 struct shards {
     std::uint64_t seed;
     std::size_t large = 2500;  // words
@@ -126,7 +127,7 @@ struct shards {
         for (const std::size_t shard : {1u, 0u}) file.add(shard, sentence(shard), sentence(1));
         file.commit();
     }
-    /// The seed in a file, which must be whole.
+    /// The seed in a file, which must be complete.
     static std::uint64_t in(const std::filesystem::path& path, std::size_t large)
     {
         const text::pair_shards file(path);
@@ -152,7 +153,7 @@ int next_descriptor()
 
 }  // namespace
 
-TEST_CASE("every allocation of a save fails once: the file is the old one or the new one, and no other is left")
+TEST_CASE("every allocation of a save fails once: the file is the old or the new one, and no other file remains")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "a name that is too long for a string without memory";
@@ -168,13 +169,13 @@ TEST_CASE("every allocation of a save fails once: the file is the old one or the
         [&] {
             CHECK(directory.files() == 1);
             CHECK(seed_in(path) == (complete ? 2 : 1));
-            first.save(path);  // another try succeeds
+            first.save(path);  // a retry succeeds
             CHECK(seed_in(path) == 1);
         });
     CHECK(count > 100);
 }
 
-TEST_CASE("every allocation of a resumption fails once: all parts are changed, or none is")
+TEST_CASE("every allocation of a resume fails once: either all parts change or none")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "file";
@@ -209,9 +210,8 @@ TEST_CASE("every allocation of a resumption fails once: all parts are changed, o
         });
 }
 
-TEST_CASE(
-    "every allocation of writing and reading shards fails once: the file is the old one or the new one, and none is "
-    "left open")
+TEST_CASE("every allocation of writing and reading shards fails once: the file is the old or the new one, and no file "
+          "stays open")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "a name that is too long for a string without memory";
@@ -236,14 +236,14 @@ TEST_CASE(
         [&] {
             support::expects([&] {
                 const text::pair_shards file(path);
-                if (file.read(0).size() != 1) throw std::logic_error("another number of pairs");
+                if (file.read(0).size() != 1) throw std::logic_error("a different number of pairs");
             });
         },
         [&] { CHECK(next_descriptor() == descriptor); });
     CHECK(read > 5);
 }
 
-TEST_CASE("every allocation of a lock fails once: the next try is not refused")
+TEST_CASE("every allocation of a lock fails once: a retry succeeds")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "a name that is too long for a string without memory";
@@ -254,7 +254,7 @@ TEST_CASE("every allocation of a lock fails once: the next try is not refused")
     CHECK(directory.files() == 0);
 }
 
-TEST_CASE("every allocation of the threads fails once: there are as many as before")
+TEST_CASE("every allocation of the threads fails once: their number does not change")
 {
     const auto sum = [] {
         std::vector<std::size_t> all(8);
@@ -276,11 +276,11 @@ TEST_CASE("every allocation of the threads fails once: there are as many as befo
             CHECK(sum());
             set_threads(2);
         });
-    CHECK(count >= 3);  // the pool, its shards, its threads; those themselves are the system's
+    CHECK(count >= 3);  // the pool, its shards, its threads; the system allocates the threads themselves
     set_threads(1);
 }
 
-TEST_CASE("every allocation of a request fails once: it is answered or refused, and so is the next one")
+TEST_CASE("every allocation of a request fails once: it is answered or rejected, and so is the next request")
 {
     using batcher = translator::batcher<std::string, std::string>;
     const std::string how = "options that are too long for a string without memory";
@@ -289,7 +289,7 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
         for (const std::string& each : lines) results.push_back(each + " is translated to that");
         return results;
     };
-    batcher at(work, {.batch = 2, .queue = 3});  // the same one all the time
+    batcher at(work, {.batch = 2, .queue = 3});  // one batcher for all requests
     const auto ask = [&] {
         const std::vector<std::string> texts{"a line", "another line, which is longer", "a third line"};
         std::vector<batcher::line> lines;
@@ -304,7 +304,7 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
                 at.submit({{"a line", 6}, {"another line", 12}, {"a third", 7}}, how, std::chrono::seconds(60));
             const auto results = asked->get();
             if (results.size() != 3 || results[1] != "another line is translated to that")
-                throw std::logic_error("another answer");
+                throw std::logic_error("a different result");
         });
     };
     const long count = support::fail_each_allocation(one, [&] {
@@ -313,7 +313,7 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
     });
     CHECK(count > 10);
 
-    // Its threads, its queue and what it says of late requests are made at the beginning.
+    // The threads, the queue and the message for late requests are allocated at construction.
     support::fail_each_allocation(
         [&] { support::expects([&] { const batcher other(work, {.batch = 2, .queue = 3, .workers = 3}); }); }, [] {});
 }
@@ -322,11 +322,12 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
 struct fault {
     const char* call;
     int reason;
-    bool passes;  // it is tried again, or does not matter
+    bool passes;  // the call is retried, or its failure is ignored
 };
 
-/// Each of these calls of write_new() fails once, after write_old(): it passes, or throws with the path and the reason,
-/// and then the file is the old one; is_new() looks which it is. At last nothing fails. Returns how many have failed.
+/// Each of these calls of write_new() fails once, after write_old(). Either write_new() succeeds, or it throws with the
+/// path and the reason and the file keeps the old content, as is_new() tests. The last run has no failure. Returns the
+/// number of failures.
 long fail_each_call(std::initializer_list<fault> faults, const temporary_directory& directory,
                     const std::filesystem::path& path, const auto& write_old, const auto& write_new, const auto& is_new)
 {
@@ -368,7 +369,7 @@ long fail_each_call(std::initializer_list<fault> faults, const temporary_directo
     return failed;
 }
 
-TEST_CASE("every call of the system in a save fails once: the file is the old one or the new one")
+TEST_CASE("every system call of a save fails once: the file is the old one or the new one")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "file";
@@ -389,8 +390,7 @@ TEST_CASE("every call of the system in a save fails once: the file is the old on
 }
 
 TEST_CASE(
-    "every call of the system in writing shards fails once: the error names the file and the reason, and the old one "
-    "stays")
+    "every system call in writing shards fails once: the error names the file and the reason, and the old file remains")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "shards";
@@ -412,7 +412,7 @@ TEST_CASE(
     CHECK(failed > 40);
 }
 
-TEST_CASE("every call of the system in a save to a free name fails once: there is a whole file or none")
+TEST_CASE("every system call of a save to a new name fails once: the file is complete or does not exist")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "file";
@@ -439,7 +439,7 @@ TEST_CASE("every call of the system in a save to a free name fails once: there i
             if (!support::has_failed) break;
         }
     }
-    // No hard links, and then the rename fails, too: the name that was claimed is free again.
+    // Without hard links, and with a failing rename: the reserved name is free again.
     support::failing_call = "link";
     support::calls_before = 0;
     support::fails_with = EPERM;

@@ -21,9 +21,9 @@ using namespace heed;
 using support::random;
 using support::same_bits;
 
-// Code of the pages in docs/how_to, as a user types it. tests/quotes.cmake compares the sections.
+// Code of the pages in docs/how_to, as a user writes it. tests/quotes.cmake compares the sections.
 
-TEST_CASE("numbers that are elsewhere")
+TEST_CASE("views of numbers stored elsewhere")
 {
     const std::size_t B = 2, T = 5, D = 6, Q = 3, A = 4;
     const auto W = random<float>({Q, A}, 1), U = random<float>({D, A}, 2);
@@ -108,9 +108,9 @@ TEST_CASE("shapes")
     }
 }
 
-TEST_CASE("functions of the score and its place")
+TEST_CASE("functions of the score and its indices")
 {
-    const std::size_t heads = random<float>({1}, 1).size(), reach = heads + 1;  // what a function knows when it runs
+    const std::size_t heads = random<float>({1}, 1).size(), reach = heads + 1;  // known to a function only at run time
     const auto x = random<float>({1, 6, 4}, 1);
 
     // section: alibi
@@ -128,7 +128,8 @@ TEST_CASE("functions of the score and its place")
         normalize::softmax{}, combine::weighted_sum{}};
     // end
 
-    // Without a bias all is as without the function; one for the distance 1 alone, and beyond it, makes it the winner.
+    // Without a bias, the function changes nothing. Then a large bias at distance 1 alone gives that position all the
+    // weight.
     const attention plain{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     CHECK(support::distance(t5(t5.on(x), x), plain(plain.on(x), x)) < 1e-6);
     t5.score.table(0, 3) = 1000;
@@ -154,7 +155,7 @@ TEST_CASE("predicate masks")
     for (std::size_t i = 0; i < 4; ++i) CHECK(contexts(0, 3, i) == queries(0, 3, i));
 }
 
-TEST_CASE("a memory that grows")
+TEST_CASE("a growing memory")
 {
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto prompt = random<float>({3, 5, 4}, 2), word = random<float>({3, 1, 4}, 3);
@@ -170,7 +171,7 @@ TEST_CASE("a memory that grows")
     CHECK(memory.positions() == 6);
 }
 
-TEST_CASE("losses of words with weights for classes")
+TEST_CASE("cross-entropy with class weights")
 {
     const auto logits = random<float>({2, 2, 4}, 1);
     word_ids words(2, 2);
@@ -184,7 +185,7 @@ TEST_CASE("losses of words with weights for classes")
     CHECK(mean() == support::approx(-(logs(0, 0, 1) + 2 * logs(0, 1, 3) + 2 * logs(1, 0, 2)) / 5));
 }
 
-TEST_CASE("a cache of keys and values")
+TEST_CASE("a key-value cache")
 {
     const attention attend{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
     const auto keys = random<float>({2, 5, 4}, 2), values = random<float>({2, 5, 3}, 3);
@@ -203,7 +204,7 @@ TEST_CASE("a cache of keys and values")
     CHECK(attend.step(memory, query, state).context.shape() == shape_of_rank<2>{2, 3});
 }
 
-TEST_CASE("losses of numbers, and AdamW")
+TEST_CASE("regression and binary losses, and AdamW")
 {
     const std::size_t B = 2, T = 3;
     const auto x = random<float>({B, T}, 1), expected = random<float>({B, T}, 2);

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-// Second order through mechanisms, by steps and through the tiles: the parameters, the annotations and the queries all
-// move.
+// Second-order derivatives of mechanisms, step by step and in tiles, with respect to parameters, annotations and
+// queries.
 
 using namespace heed;
 using support::random;
@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::size_t Q = 4, D = 4, A = 5;
 
-/// H v of loss(mechanism, annotations, queries), where `make(x...)` is the mechanism: annotations [B,T,D], queries
-/// [B,S,Q] and all of x... move. What checks it is compiled once for all mechanisms of tensors with the same ranks.
+/// Checks H v of loss(mechanism, annotations, queries), where `make(x...)` makes the mechanism, with respect to
+/// annotations [B,T,D], queries [B,S,Q] and all x... The check is compiled once for all mechanisms of tensors with the
+/// same ranks.
 template <class... X>
 void check(const auto& make, const auto& loss, const array<double, 3>& annotations, const array<double, 3>& queries,
            double h, const X&... x)
@@ -34,7 +35,7 @@ void check(const auto& make, const auto& loss, const array<double, 3>& annotatio
     CHECK_SECOND_ORDER(all, support::detail::loss_of_inputs<array<double, 3>, array<double, 3>, X...>{of, of}, h);
 }
 
-/// A loss of three queries, one after the other, of contexts and weights.
+/// A loss of the contexts and weights of three successive queries.
 auto loss_of_steps(const auto& attend, const auto& annotations, const auto& queries)
 {
     const auto memory = attend.on(annotations, lengths({7, 3, 0}));
@@ -58,18 +59,18 @@ void check_steps(const auto& make, double h, const auto&... x)
         make, [](const auto&... read) { return loss_of_steps(read...); }, random({3, 7, D}, 31), random({3, 3, Q}, 32),
         h, x...);
 }
-/// Of `score(x...)` under softmax.
+/// Checks `score(x...)` under softmax.
 void check_score(const auto& score, const auto&... x)
 {
     check_steps([&](const auto&... of) { return of_softmax(score(of...)); }, 1e-4, x...);
 }
-/// Of `normalize(x...)` over inner products.
+/// Checks `normalize(x...)` over inner products.
 void check_normalizer(const auto& normalize, double h, const auto&... x)
 {
     check_steps([&](const auto&... of) { return of_dot(normalize(of...)); }, h, x...);
 }
 
-/// Many queries, tile by tile.
+/// Checks many queries, tile by tile.
 struct tiles {
     std::size_t queries = 60;
     double h = 1e-4;
@@ -170,7 +171,7 @@ TEST_CASE("tiles: functions of scores, tables, masks and sinks")
         none, {}, random({70}, 12), number);
 }
 
-TEST_CASE("tiles: rows that become weights in other ways")
+TEST_CASE("tiles: other normalizers of rows")
 {
     const auto scaled = [](auto e, score_index p) { return 2 * e - 0.02 * abs(p.query - p.key); };
     const auto by_place = [&](const auto& normalize) {
@@ -179,7 +180,7 @@ TEST_CASE("tiles: rows that become weights in other ways")
     const auto plain = [](const auto& normalize) {
         return attention{score::scaled_dot{}, normalize, combine::weighted_sum{}};
     };
-    // Small steps, so that no position enters or leaves a support between the two sides of a difference.
+    // Small steps, so that no position enters or leaves a support within a finite difference.
     const tiles small{.h = 1e-7};
     check_tiles([&] { return by_place(normalize::sigmoid{-1}); }, causal{}, {});
     check_tiles(

@@ -14,7 +14,7 @@
 
 #include <malloc.h>
 
-// How much a program has allocated, and how much it ever had: what a file claims must not be allocated.
+// The bytes allocated now and the maximum so far: a size that a file claims must not be allocated.
 
 namespace {
 
@@ -38,7 +38,7 @@ std::atomic<std::size_t> now{0}, most{0};
 
 void* operator new(std::size_t bytes) { return taken(bytes); }
 void* operator new[](std::size_t bytes) { return taken(bytes); }
-// The standard library's sorts ask this way; a sanitizer's own would not fit our delete.
+// The standard library's sorts call this overload; a sanitizer's would not match our delete.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 {
     try {
@@ -54,7 +54,7 @@ void operator delete[](void* memory, std::size_t) noexcept { given(memory); }
 
 namespace {
 
-/// The most memory that f() had at one time, beyond what there was before.
+/// Peak memory that f() allocates, in addition to the memory allocated before.
 std::size_t most_during(const auto& f)
 {
     const std::size_t before = now;
@@ -81,7 +81,7 @@ std::size_t most_for(const std::string& bytes)
 
 }  // namespace
 
-TEST_CASE("what a file claims is not allocated")
+TEST_CASE("sizes that a file claims are not allocated")
 {
     constexpr std::size_t little = 20'000;
     CHECK(most_for(std::string("\0\xE1\xF5\5\0\0\0\0{}", 10)) < little);
@@ -96,7 +96,7 @@ TEST_CASE("what a file claims is not allocated")
     CHECK(most_during([&] { heed::io::load_npy(path); }) < little);
 }
 
-TEST_CASE("a file takes a small multiple of its size, however many tensors it is made of")
+TEST_CASE("reading a file takes a small multiple of its size, for any number of tensors")
 {
     std::string header = "{";
     for (int i = 0; i < 40'000; ++i)
@@ -104,7 +104,7 @@ TEST_CASE("a file takes a small multiple of its size, however many tensors it is
     header += '}';
     CHECK(most_for(with_size(header)) < 16 * header.size());
 
-    // Mapped, a tensor's values take nothing.
+    // In a mapped file, a tensor's values are not allocated.
     const temporary_directory directory;
     heed::io::archive large;
     large.tensors.push_back(heed::io::tensor_entry::of("x", {1'000'000}, std::vector<float>(1'000'000, 1)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// step_into of inner-product scores has a form of its own; large temporaries are kept for the next step.
+// step_into of inner-product scores is implemented separately; large temporaries are kept for the next step.
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,8 @@ using support::same_bits;
 
 namespace {
 
-/// step_into is step, bit for bit: with rows of all lengths, NaN in their padding, and both thread counts.
+/// Checks that step_into equals step, bit for bit: with rows of all lengths, NaN in their padding, and both thread
+/// counts.
 template <class Attend>
 void check(const Attend& attend, std::size_t T, std::size_t query_width)
 {
@@ -55,7 +56,7 @@ void check_all(const Score& score, std::size_t query_width)
 
 }  // namespace
 
-TEST_CASE("a step into existing results is a step")
+TEST_CASE("a step into existing results equals a step")
 {
     check_all(score::dot{}, 19);
     check_all(score::scaled_dot{}, 19);
@@ -63,7 +64,7 @@ TEST_CASE("a step into existing results is a step")
     check_all(score::general{random({7, 19}, 3)}, 7);
 }
 
-TEST_CASE("a query that does not fit is refused before anything is written")
+TEST_CASE("a query that does not fit is rejected before anything is written")
 {
     const auto attend = attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto source = attend.on(random({2, 4, 5}, 1));

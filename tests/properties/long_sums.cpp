@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-// Sums over very many positions in float, against the same in double. All numbers have one sign and nearly one size, so
-// that the rounding errors of a single running sum do not cancel: it would lose two digits.
+// Sums over many positions in float, compared with double. All numbers have the same sign and nearly the same size, so
+// the rounding errors of a single running sum would not cancel but cost two digits.
 
 using namespace heed;
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t P = 100000;
 
-/// 0.1 to 0.3, and no rhythm that a block could follow.
+/// 0.1 to 0.3, without a period that could match a block.
 template <std::size_t N>
 array<float, N> positive(const shape_of_rank<N>& shape, unsigned seed, double size = 1)
 {
@@ -76,7 +76,7 @@ auto values_and_gradients(const F& f, const array<T, N>&... x)
 
 constexpr double enough = 1e-6;
 
-/// Values and gradients in float are those in double.
+/// Checks that values and gradients in float agree with those in double.
 template <class F, std::size_t... N>
 void check(const std::string& name, const F& f, double bound, const array<float, N>&... x)
 {
@@ -143,7 +143,7 @@ TEST_CASE("weights of very long memories")
         e);
 }
 
-TEST_CASE("gradients that are sums over very many positions")
+TEST_CASE("gradients that are sums over many positions")
 {
     const auto x = positive<3>({1, P, 5}, 1), d = positive<3>({1, P, 5}, 2);
     const auto row = positive<2>({1, 5}, 3);

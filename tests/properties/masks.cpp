@@ -10,7 +10,7 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// Masks: the positions that a query may see, compared with attention over these positions alone.
+// Masks: the positions that a query may see. Compared with attention over only these positions.
 
 using namespace heed;
 using support::random;
@@ -35,7 +35,7 @@ void each_mechanism(auto&& f)
     f(attention{per_dimension(), normalize::temporal{}, combine::elementwise_sum{}});
 }
 
-/// The remaining positions of each row, and an annotation tensor of only these.
+/// The visible positions of each row, and annotations of only these.
 struct remaining {
     array<double, 3> annotations;
     lengths real;
@@ -69,7 +69,7 @@ boolean_mask<2> mask_of(bool (*attend)(std::size_t, std::size_t))
     return boolean_mask{allowed};
 }
 
-/// Weights of the remaining positions are where the mask left them, and 0 elsewhere.
+/// Checks that the visible positions have their weights and the others 0.
 template <class Weights>
 void check_weights(const Weights& is, const Weights& must, const remaining& r)
 {
@@ -89,7 +89,7 @@ void check_weights(const Weights& is, const Weights& must, const remaining& r)
 
 }  // namespace
 
-TEST_CASE("a mask of the source: the same as attending to the remaining positions, whatever is hidden")
+TEST_CASE("a source mask equals attention over the visible positions, with any values in the others")
 {
     each_mechanism([](const auto& attend) {
         auto annotations = random({B, T, D}, 5);
@@ -121,7 +121,7 @@ TEST_CASE("a mask of the source: the same as attending to the remaining position
     });
 }
 
-TEST_CASE("a mask of one query: boolean, additive and lengths agree")
+TEST_CASE("a mask of one query: boolean and additive masks and lengths agree")
 {
     each_mechanism([](const auto& attend) {
         const auto annotations = random({B, T, D}, 5);
@@ -137,8 +137,8 @@ TEST_CASE("a mask of one query: boolean, additive and lengths agree")
         }
         const auto short_ = attend.on(annotations, lengths{0, 2, 4});
         const auto must = attend.step(short_, query, attend.start(short_));
-        // Row 0 may see nothing. Known bugs of peers: such a row was NaN, or, with a finite number for "hidden", the
-        // mean of all values.
+        // Row 0 sees no position. Known bugs of peers: such a row was NaN, or the mean of all values if masked scores
+        // are a finite number.
         const auto check = [&](const auto& mask) {
             const auto is = attend.step(memory, query, first, mask);
             CHECK(support::distance(is.context, must.context) < 1e-13);
@@ -176,7 +176,7 @@ TEST_CASE("an additive mask is added after modulation: a constant bias survives 
     }
 }
 
-TEST_CASE("causal: aligned at the bottom right, by each row's own length")
+TEST_CASE("causal masks are aligned at the bottom right, by each row's length")
 {
     each_mechanism([](const auto& attend) {
         const auto annotations = random({B, T, D}, 5);
@@ -206,7 +206,7 @@ TEST_CASE("causal: aligned at the bottom right, by each row's own length")
     });
 }
 
-TEST_CASE("an additive mask learns")
+TEST_CASE("an additive mask gets a gradient")
 {
     const auto check = [](const auto& attend) {
         auto bias = random({B, S, T}, 8);
@@ -238,7 +238,7 @@ TEST_CASE("an additive mask learns")
     check(attention{per_dimension(), normalize::softmax{}, combine::elementwise_sum{}});
 }
 
-TEST_CASE("masks that do not fit are refused")
+TEST_CASE("masks that do not fit are rejected")
 {
     const attention attend{additive(), normalize::softmax{}, combine::weighted_sum{}};
     const auto annotations = random({B, T, D}, 5);
@@ -258,9 +258,9 @@ TEST_CASE("masks that do not fit are refused")
                          shape_error);
 }
 
-TEST_CASE("lengths that count more positions than the memory has are refused, however queries are answered")
+TEST_CASE("masks with lengths beyond the memory are rejected in every executor")
 {
-    // 6 positions: one query after another, or all at once. 512: tile by tile, and by sums.
+    // 6 positions: one query after another, or all at once. 512: tile by tile, and in linear time.
     const auto each = [](const auto& attend, std::size_t positions) {
         const auto annotations = random({2, positions, D}, 5);
         const auto queries = random({2, 8, D}, 6);
@@ -276,7 +276,7 @@ TEST_CASE("lengths that count more positions than the memory has are refused, ho
             CHECK_THROWS_WITH_AS(ask(memory, too_many), doctest::Contains(says.c_str()), shape_error);
             CHECK_NOTHROW(ask(memory, all));
         };
-        // Also where the row itself is shorter: the mask counts positions of the memory.
+        // Also where the row itself is shorter: the limit is the number of positions in the memory.
         for (const lengths& real : {lengths{positions, positions}, lengths{positions, 3}}) {
             const auto memory = attend.on(annotations, real);
             const auto state = attend.start(memory);

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-// Padding other than that of annotations: a first coverage, first weights, the embedding of the padding word.
+// Padding other than that of annotations: initial coverage, initial weights, the embedding of the padding word.
 
 using namespace heed;
 using support::random;
@@ -22,7 +22,7 @@ const lengths real{5, 2};
 
 auto additive() { return score::additive{random({Q, D}, 1), random({D, D}, 2), random({D}, 3)}; }
 
-/// The context of two steps from a first state that the score makes from `first`, and its gradient.
+/// The context of two steps from an initial state that the score makes from `first`, and its gradient.
 template <class Attention, class First>
 std::vector<array<double, 1>> outcome(const Attention& attend, const First& first, const auto& on_memory)
 {
@@ -82,7 +82,7 @@ std::vector<const seq2seq::id_sentence*> pointers(const std::vector<seq2seq::id_
 
 }  // namespace
 
-TEST_CASE("a first coverage: its padding changes no bit")
+TEST_CASE("the padding of an initial coverage changes no bit")
 {
     const nn::coverage_gru cell{random({E, 3 * N}, 11), random({3 * N}, 12), random({N, 3 * N}, 13)};
     check_padding_of_first(attention{score::with_coverage{additive(), random({N, D}, 14), cell}, normalize::softmax{},
@@ -90,8 +90,7 @@ TEST_CASE("a first coverage: its padding changes no bit")
                            random({B, T, N}, 15));
 }
 
-TEST_CASE(
-    "first weights: what lies in their padding changes no bit, and a uniform start may be uniform over all positions")
+TEST_CASE("initial weights: their padding changes no bit, and uniform initial weights may include padding")
 {
     const attention attend{
         score::with_location{additive(), random({std::size_t{2}, std::size_t{3}}, 16), random({std::size_t{2}, D}, 17)},
@@ -109,7 +108,7 @@ TEST_CASE(
     CHECK(support::same_bits(first_weights(uniform), first_weights(cut)));
 }
 
-TEST_CASE("the embedding of the padding, NaN or infinite, changes no loss and no gradient")
+TEST_CASE("a NaN or infinite padding embedding changes no loss and no gradient")
 {
     using namespace heed::seq2seq;
     const std::vector<id_sentence> sources{{4, 5, 6}, {4}, {}}, targets{{4}, {5, 4, 6}, {4}};

@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <vector>
 
-// README's loop with only a part on the tape: the parameters, the annotations, the queries, one part of a query. That
-// part gets the gradient that it gets when everything is on the tape. tests/products does this for every product;
-// here are heads, hops, and the uses of a state that has gone onto a tape.
+// README's loop with only one part on the tape: the parameters, the annotations, the queries, or part of a query. Its
+// gradient equals the gradient with everything on the tape. tests/products covers every product; this file covers
+// heads, hops, and states that move onto a tape.
 
 using namespace heed;
 using support::random;
@@ -71,13 +71,13 @@ void require_equal(const slopes& is, const slopes& must)
     REQUIRE(is.size() == must.size());
     for (std::size_t i = 0; i < is.size(); ++i) {
         CHECK(support::distance(is[i], must[i]) < 1e-12);
-        bool felt = false;  // a gradient of zeros would agree with one that was lost
+        bool felt = false;  // zero gradients would hide a lost gradient
         for (const double x : must[i]) felt = felt || x != 0;
         CHECK(felt);
     }
 }
 
-/// Tensors on the tape.
+/// Puts tensors on the tape.
 auto taped(ad::tape<double>& on, const std::vector<array<double, 2>>& plain)
 {
     std::vector<ad::var<double, 2>> all;
@@ -85,7 +85,7 @@ auto taped(ad::tape<double>& on, const std::vector<array<double, 2>>& plain)
     return all;
 }
 
-/// The gradients of parameters, annotations and queries, each alone on the tape, against all together.
+/// Checks the gradients of parameters, annotations and queries, each alone on the tape, against all together.
 template <class Attention>
 void check_parts(const Attention& attend, bool parameters_alone = true)
 {
@@ -133,7 +133,7 @@ auto over(const auto& score, const auto& normalizer) { return attention{score, n
 
 }  // namespace
 
-TEST_CASE("heads of one kind and of two, with memory")
+TEST_CASE("heads of one and of two kinds, with state")
 {
     const auto heads = [](const auto& of) {
         return multi_head{of, random({D, 2 * D}, 41), random({D, 2 * D}, 42), random({D, 2 * D}, 43),
@@ -144,14 +144,14 @@ TEST_CASE("heads of one kind and of two, with memory")
         heads(std::tuple{over(score::dot{}, normalize::softmax{}), over(additive(), normalize::recent_temporal{2})}));
 }
 
-TEST_CASE("hops of one kind and of two, with memory")
+TEST_CASE("hops of one and of two kinds, with state")
 {
     const auto first = over(general(35), normalize::temporal{}), second = over(general(36), normalize::temporal{});
     check_parts(multi_hop{std::vector{first, second}});
     check_parts(multi_hop{std::tuple{first, over(general(37), normalize::softmax{})}});
 }
 
-TEST_CASE("hops of conv_s2s whose parameters alone are on the tape")
+TEST_CASE("hops of conv_s2s with only their parameters on the tape")
 {
     const problem p;
     const attention hop{score::conv_s2s{random({D, D}, 38), random({D}, 39)}, normalize::softmax{},
@@ -177,7 +177,7 @@ TEST_CASE("hops of conv_s2s whose parameters alone are on the tape")
 
 namespace {
 
-/// The gradients of a query's state and of its word, each part alone on the tape, against both together.
+/// Checks the gradients of a query's state and of its word, each alone on the tape, against both together.
 template <class Score>
 void check_parts_of_query(const Score& score)
 {
@@ -194,7 +194,7 @@ void check_parts_of_query(const Score& score)
         on.backward(states_taped ? (words_taped ? asked(s, w) : asked(s, p.words)) : asked(p.states, w));
         slopes all;
         for (std::size_t i = 0; i < S && states_taped; ++i) collecting{on, all}("", s[i]);
-        // The first step reads no word in its coverage, the last feeds its word to nothing that is read.
+        // The coverage of the first step reads no word, and nothing reads the coverage that the last word updates.
         for (std::size_t i = 1; i + 1 < S && words_taped; ++i) collecting{on, all}("", w[i]);
         return all;
     };
@@ -205,17 +205,17 @@ void check_parts_of_query(const Score& score)
 
 }  // namespace
 
-TEST_CASE("one part of a query alone on the tape, where the state takes it there")
+TEST_CASE("only one part of a query on the tape, in states that it moves there")
 {
     constexpr std::size_t N = 2;
     const nn::coverage_gru cell{random({D, 3 * N}, 51), random({3 * N}, 52), random({N, 3 * N}, 53)};
     check_parts_of_query(score::with_coverage{additive(), random({N, D}, 54), cell});
-    // The first step reads no word: only the state after it and everything later are on the tape.
+    // The first step reads no word, so only its new state and all later values are on the tape.
     const nn::gru unit{random({2 * D, 3 * N}, 55), random({3 * N}, 56), random({N, 2 * N}, 57), random({N, N}, 58)};
     check_parts_of_query(score::with_recurrence{additive(), random({N, D}, 59), unit});
 }
 
-TEST_CASE("a plain state takes the numbers of a taped one, and continues on its tape")
+TEST_CASE("a plain state takes the values of a taped state, and continues on its tape")
 {
     const problem p;
     const auto attend = over(score::dot{}, normalize::temporal{});
@@ -234,11 +234,11 @@ TEST_CASE("a plain state takes the numbers of a taped one, and continues on its 
     CHECK(support::same_bits(attend.step(memory, p.states[1], state).context,
                              attend.step(memory, p.states[1], plain).context));
 
-    // Zero queries continue from the same state, too.
+    // Zero queries also continue from the same state.
     const auto none = on.constant(array<double, 3>(shape_of_rank<3>{B, 0, D}));
     CHECK(attend.read_all(memory, none, state).state.normalize.history.data() == next.normalize.history.data());
 
-    // A beam would select rows of the numbers alone: refused, and the message says what to do.
+    // A beam would select rows of the values only: rejected, with a message that names the fix.
     const auto select = [](const auto& x) { return x; };
     CHECK(
         support::message_of<error>([&] { state.map(select); }) ==
@@ -251,13 +251,13 @@ TEST_CASE("a plain state takes the numbers of a taped one, and continues on its 
     CHECK(state.map(select).step == 0);
 }
 
-TEST_CASE("a state that is on the tape in a form that the mechanism does not make is refused")
+TEST_CASE("a taped state in a form that the mechanism does not make is rejected")
 {
     const problem p;
     const auto attend = over(score::dot{}, normalize::temporal{});
     const auto memory = attend.on(p.annotations, p.real);
     auto state = attend.start(memory);
-    state.on_tape = 0;  // whatever a user's policy has made of it
+    state.on_tape = 0;  // as a user's policy might set it
     ad::tape<double> on;
     CHECK(support::message_of<error>([&] { attend.step(memory, on.parameter(p.states[0]), state); }) ==
           "attention: the state is on a tape in a form that this mechanism does not make, so its gradient would be "

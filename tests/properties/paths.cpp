@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// Which executor answers each preset, so that none loses a fast one in silence: 100 queries over 100 positions, and a
-// step; the same on a tape, and a step over a memory that grows.
+// The executor of each preset, so that none loses a fast path silently: 100 queries over 100 positions, and one step;
+// both again on a tape, and a step over a growing memory.
 
 using namespace heed;
 namespace paper = heed::papers;
@@ -28,13 +28,13 @@ const auto square = random({D, D}, 1), W = random({D, A}, 2), U = random({D, A},
 const auto v = random({A}, 5), w = random({D}, 6), one = random({1}, 7);
 const auto column = random({D, 1}, 8);
 
-/// The word before an explanation's colon.
+/// The word before the colon of an explanation.
 std::string word(const std::string& sentence) { return sentence.substr(0, sentence.find(':')); }
 
 const auto plain = [](const auto& q) -> const auto& { return q; };
 const auto with_word = [](const auto& q) { return state_and_word{q, q}; };
 
-/// Checks which executors answer many queries and a step: "tiled, fused".
+/// Checks the executors of many queries and of a step, e.g. "tiled, fused".
 void pin(const char* name, const auto& attend, const std::string& must, const auto& mask, const auto& asked)
 {
     CAPTURE(name);
@@ -47,7 +47,7 @@ void pin(const char* name, const auto& attend, const std::string& must, const au
     CHECK(path(attend, h, asked(many), asked(query)) == must);
     ad::tape<double> on;
     CHECK(path(ad::lift(on, attend), on.constant(h), asked(on.constant(many)), asked(on.constant(query))) == must);
-    // Sentences of a KV cache lie apart.
+    // The sentences of a KV cache are not contiguous.
     const std::string step = must.substr(must.find(", ") + 2);
     CHECK(word(explain(attend, with_cache(attend.on(h)), asked(query))) == (step == "fused" ? "fused_by_row" : step));
 }
@@ -116,7 +116,7 @@ TEST_CASE("positions")
         plain);
 }
 
-TEST_CASE("other normalizers than softmax")
+TEST_CASE("normalizers other than softmax")
 {
     pin("correia2019", paper::correia2019::adaptive(one), "tiled, composed_by_row");
     pin("gupta2021", paper::gupta2021::top_k(4), "tiled, composed_by_row");

@@ -12,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-// Every loss on the weights of all steps, against loops over the papers' formulas.
+// Every loss on the weights of all steps, compared with loops over the papers' formulas.
 
 using namespace heed;
 using support::contains;
@@ -24,7 +24,7 @@ namespace {
 template <class T = double>
 using path = std::vector<array<T, 2>>;  // [B,T] of each step
 
-/// Softmax weights over each row's real positions; NaN in the padding, which nothing may read.
+/// Softmax weights over each row's real positions; NaN in the padding, which must not be read.
 path<> weights_of(const lengths& source, std::size_t positions, std::size_t steps)
 {
     path<> weights;
@@ -65,7 +65,7 @@ double coverage(const path<>& a, const lengths& source, const lengths& target)
     return loss;
 }
 
-/// As in the paper, by cumulative weights.
+/// As in the paper, with cumulative weights.
 double monotone(const path<>& a, const lengths& source, const lengths& target)
 {
     double loss = 0;
@@ -96,7 +96,7 @@ const auto near = [](double x) { return doctest::Approx(x).epsilon(1e-13); };
 
 }  // namespace
 
-TEST_CASE("values against loops: padding on both sides, one word, empty sentences, one step")
+TEST_CASE("values match loops: padding on both sides, one word, empty sentences, one step")
 {
     const auto check = [](const lengths& source, const lengths& target, std::size_t positions, std::size_t steps) {
         const auto a = weights_of(source, positions, steps);
@@ -150,7 +150,7 @@ TEST_CASE("float, and summed over the batch")
           near(2 * support::number(penalty::coverage(a, source))));
 }
 
-TEST_CASE("misfits are reported with names and numbers")
+TEST_CASE("size mismatches are reported with names and numbers")
 {
     const auto a = weights_of(lengths{3, 3}, 3, 2);
     const std::vector<penalty::links> outside{{{3, 0}}, {}}, late{{}, {{0, 2}}}, negative{{{-1, 0}}, {}};

@@ -17,7 +17,7 @@ using support::random;
 
 namespace {
 
-/// The weights of each step as slices of one tensor [S,B,T], so that they can be checked together.
+/// The weights of each step as slices of one tensor [S,B,T], to check them together.
 auto steps_of(const auto& all)
 {
     std::vector<decltype(ops::block(all, 0u))> steps;
@@ -36,7 +36,7 @@ auto each_loss(const auto& weights)
                              ops::scale(penalty::guided_alignment(weights, links, source, target), 0.9)));
 }
 
-/// An attention, annotations and queries, to be lifted together.
+/// An attention, annotations and queries, to lift together.
 template <class Attention, class Tensor>
 struct model {
     Attention attend;
@@ -71,7 +71,7 @@ auto weights_of(const auto& m)
 TEST_CASE("with respect to the weights")
 {
     auto weights = random({4, 4, 5}, 1);
-    for (double& x : weights) x = 0.2 + std::abs(x);  // nowhere equal, nowhere near the floor
+    for (double& x : weights) x = 0.2 + std::abs(x);  // all different, none near the floor
     const auto check = [&](const auto& loss) { support::check_gradient_of<3, 0>(loss, weights); };
     check([](const auto& all) { return penalty::doubly_stochastic(steps_of(all), source, target); });
     check([](const auto& all) { return penalty::coverage(steps_of(all), source, target); });
@@ -93,7 +93,7 @@ TEST_CASE("one position, one step")
     });
 }
 
-TEST_CASE("no gradient behind the lengths, none of NaN there, and no difference to plain weights")
+TEST_CASE("no gradient beyond the lengths, none from NaN there, and no difference from plain weights")
 {
     auto values = random({4, 4, 5}, 1);
     for (std::size_t s = 0; s < 4; ++s) {
@@ -137,9 +137,9 @@ TEST_CASE("through attention, to every parameter, the annotations and the querie
     check(normalize::temporal{});
 }
 
-TEST_CASE("gradient descent on a penalty has the intended effect")
+TEST_CASE("gradient descent on a penalty reduces it as intended")
 {
-    // Guided alignment alone: after some steps of gradient descent on the scores, the weights are at the links.
+    // Guided alignment alone: a few gradient descent steps on the scores move the weights to the links.
     array<double, 3> scores = random({1, 2, 3}, 7);  // [B,S,T]
     const std::vector<penalty::links> gold{{{2, 0}, {0, 1}}};
     for (int round = 0; round < 200; ++round) {

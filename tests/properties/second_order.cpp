@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <vector>
 
-// The second order of every operation, by its name: here those of numbers, parts, windows, products and losses, in
-// second_order_steps.cpp those of scores and weights and whole steps. tests/scripts/second_order.sh finds what is
-// missing in both.
+// Second-order derivatives of every operation, by name. This file covers values, slices, windows, products and losses;
+// second_order_steps.cpp covers scores, weights and whole steps. tests/scripts/second_order.sh finds operations that
+// both lack.
 
 using namespace heed;
 using support::random;
@@ -29,7 +29,7 @@ const lengths real{3, 2};
 const window where{{1, 0}, lengths{2, 1}, 2};
 constexpr std::uint64_t stream = 5;
 
-/// Calls it with positive numbers.
+/// Calls the operation with positive numbers.
 constexpr auto of_positive = [](const auto& operation, const auto&... x) { return operation(ops::exp(x)...); };
 
 boolean_mask<2> some_mask() { return boolean_mask<2>(array<bool, 2>{{true, false, true}, {true, true, false}}); }
@@ -85,7 +85,7 @@ TEST_CASE("elementwise operations of two arguments")
     CHECK_CURVATURE(ops::advance_means, with(), a, b);
 }
 
-TEST_CASE("the second argument meets every position of the first")
+TEST_CASE("the second argument is broadcast over the positions of the first")
 {
     const auto a = random({2, 3, 4}, 1);
     const auto b = random({2, 4}, 2);
@@ -95,7 +95,7 @@ TEST_CASE("the second argument meets every position of the first")
     CHECK_CURVATURE(ops::multiply_per_position, with(), a, b);
 }
 
-TEST_CASE("parts of tensors")
+TEST_CASE("slices of tensors")
 {
     const auto x = random({2, 3, 4}, 1), y = random({2, 2, 4}, 2);
     const auto matrix = random({4, 3}, 3);

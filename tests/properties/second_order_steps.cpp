@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-// The second order of every operation, by its name: here those of scores and weights, and whole steps; the others are
-// in second_order.cpp.
+// Second-order derivatives of every operation, by name. This file covers scores, weights and whole steps;
+// second_order.cpp covers the others.
 
 using namespace heed;
 using support::random;
@@ -24,7 +24,7 @@ namespace {
 const lengths real{3, 2};
 constexpr std::uint64_t stream = 5;
 
-/// Calls an operation with two results: both count.
+/// Calls an operation with two results and uses both.
 auto both(const auto&... settings)
 {
     return [=](const auto& operation, const auto&... x) {
@@ -35,12 +35,12 @@ auto both(const auto&... settings)
 
 }  // namespace
 
-TEST_CASE("operations without a derivative, and why")
+TEST_CASE("operations without a derivative, and the reasons")
 {
     using support::without_derivative;
-    static_assert(without_derivative(ops::argmax, "the place of the greatest score: constant, or it jumps"));
-    static_assert(without_derivative(ops::sample, "a place that is drawn: constant, or it jumps"));
-    static_assert(without_derivative(ops::first_stop, "the first place that stops: constant, or it jumps"));
+    static_assert(without_derivative(ops::argmax, "the index of the largest score is constant or jumps"));
+    static_assert(without_derivative(ops::sample, "a drawn position is constant or jumps"));
+    static_assert(without_derivative(ops::first_stop, "the first stopping position is constant or jumps"));
     static_assert(support::without_second_order(ops::attend_tiled_in_bfloat16, "it takes floats, and no dual numbers"));
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("weights")
     CHECK_CURVATURE(ops::log_softmax, with(1), each);
     CHECK_CURVATURE(ops::softmax_with_sink, with(real), e, random({1}, 3));
     CHECK_CURVATURE(ops::sigmoid_weights, with(real, 0.3), e);
-    // Some get no weight.
+    // Some positions get no weight.
     const auto of_great = [](const auto& operation, const auto& x, const auto&... shaped_by) {
         return operation(ops::scale(x, 3.0), shaped_by..., real);
     };
@@ -77,7 +77,7 @@ TEST_CASE("weights")
     CHECK_CURVATURE(ops::mocha, with(std::size_t{2}, real), random({2, 3}, 7), e, random({1}, 8));
 }
 
-TEST_CASE("chance")
+TEST_CASE("random draws")
 {
     const auto e = random({2, 3}, 1);
     const array<double, 2> drawn{{0, 1, 0}, {1, 0, 0}};
@@ -89,7 +89,7 @@ TEST_CASE("chance")
     CHECK_CURVATURE(ops::straight_through, with(), e, random({2, 3}, 2));
 }
 
-TEST_CASE("places and distances")
+TEST_CASE("positions and distances")
 {
     const auto e = random({2, 3}, 1);
     const lengths up_to{3, 2};
@@ -113,7 +113,7 @@ TEST_CASE("histories")
     CHECK_CURVATURE(ops::share, of_fertility, random({2, 3}, 5), random({2, 3}, 6));
 }
 
-TEST_CASE("sums that are carried along")
+TEST_CASE("running sums")
 {
     const auto keys = random({2, 3, 4}, 1);
     CHECK_CURVATURE(ops::carried_sums, with(), random({2, 3, 1}, 2));

@@ -12,12 +12,12 @@ using namespace heed;
 using support::check_gradient_of;
 using support::random;
 
-// The operations of the sparse and the random normalizers by finite differences, and attention through them. Where they
-// have kinks, the numbers at hand lie away from them.
+// Operations of the sparse and random normalizers by finite differences, and attention through them. The inputs avoid
+// the kinks.
 
 namespace {
 
-/// f(scores, lengths) by scores [B,T] and [B,T,D], with a position, without, and with rows that have none.
+/// Checks f(scores, lengths) on scores [B,T] and [B,T,D]: rows with one position, with all positions, and without any.
 template <class F>
 void check_of_scores(F&& f, double scale = 1)
 {
@@ -30,13 +30,13 @@ void check_of_scores(F&& f, double scale = 1)
     check_gradient_of(with({4, 3}), random({2, 4, 19}, 6, scale));
 }
 
-/// The same with some scores of -inf, from which nothing comes back.
+/// As check_of_scores, with some scores of -inf, which have a gradient of 0.
 template <class F>
 void check_with_hidden(F&& f)
 {
     const lengths real{6, 4, 3};
     boolean_mask<2> mask(shape_of_rank<2>{3, 6});
-    for (const std::size_t seen : {0u, 2u, 3u, 5u, 7u, 8u}) mask[seen] = 1;  // of the third row nothing
+    for (const std::size_t seen : {0u, 2u, 3u, 5u, 7u, 8u}) mask[seen] = 1;  // the third row sees nothing
     const auto hidden = [&](const auto& e) { return f(ops::masked_fill(e, mask), real); };
     const auto finite = [&](const auto& e) {  // the loss must not see the -inf that some operations pass on
         return ops::softmax(hidden(e), real);
@@ -72,7 +72,7 @@ TEST_CASE("sparsemax, entmax15 and sigmoid weights")
     check_with_hidden([](const auto& e, const lengths& real) { return ops::sigmoid_weights(e, real, 0.3); });
 }
 
-TEST_CASE("scale_from_greatest, seen through what ignores the constant")
+TEST_CASE("scale_from_greatest, checked through functions that ignore the constant")
 {
     check_of_scores([](const auto& e, const lengths& real) {
         return ops::softmax(ops::scale_from_greatest(e, e, real, 1.7), real);
@@ -99,7 +99,7 @@ TEST_CASE("noise on the scores")
     check_with_hidden([](const auto& e, const lengths& real) { return ops::add_gumbel(e, real, 5u, 1.0); });
 }
 
-TEST_CASE("thinned weights")
+TEST_CASE("dropped weights")
 {
     for (const bool renormalize : {false, true}) {
         CAPTURE(renormalize);
@@ -112,7 +112,7 @@ TEST_CASE("thinned weights")
     }
 }
 
-TEST_CASE("straight_through: the gradient goes to the second argument alone, unchanged")
+TEST_CASE("straight_through: the gradient flows only to the second argument, unchanged")
 {
     const auto hard = random({3, 4}, 1), soft = random({3, 4}, 2), upstream = random({3, 4}, 3);
     ad::tape<double> on;
@@ -125,7 +125,7 @@ TEST_CASE("straight_through: the gradient goes to the second argument alone, unc
     for (std::size_t i = 0; i < 12; ++i) CHECK(on.gradient(h).data[i] == 0);
 }
 
-TEST_CASE("what is drawn, and the greatest, give no gradient")
+TEST_CASE("sample and argmax have no gradient")
 {
     ad::tape<double> on;
     const auto scores = random({2, 5}, 1);
@@ -137,7 +137,7 @@ TEST_CASE("what is drawn, and the greatest, give no gradient")
     CHECK(support::same_bits(ops::argmax(e, real), ops::argmax(scores, real)));
 }
 
-TEST_CASE("a part of a batch draws what the whole batch draws, in the backward pass as well")
+TEST_CASE("part of a batch draws the same samples as the whole batch, also in the backward pass")
 {
     const lengths real{7, 5, 6, 7};
     const auto scores = random({4, 7, 2}, 1), upstream = random({4, 7, 2}, 2);
@@ -173,7 +173,8 @@ TEST_CASE("a part of a batch draws what the whole batch draws, in the backward p
     }
 }
 
-// The contracts of each normalizer, and thus its gradient, are tested beside it: here what they do not instantiate.
+// The tests of each normalizer check its contracts and so its gradient; this file covers only cases that they do not
+// instantiate.
 TEST_CASE("attention over soft draws, and over dropped weights of temporal modulation")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12);
@@ -187,7 +188,7 @@ TEST_CASE("attention over soft draws, and over dropped weights of temporal modul
                              support::plain_query{3}, 5);
 }
 
-TEST_CASE("the k greatest of none")
+TEST_CASE("top_k with k = 0")
 {
     const normalize::top_k none{0};
     CHECK_THROWS_WITH_AS((void)none(random({1, 3}, 1), no_state{}, plain_step_context{lengths{3}}),

@@ -17,12 +17,11 @@
 using namespace heed;
 using support::random;
 
-// What holds for many queries tile by tile, whatever compares and weighs them: memory, the same bits again,
-// checkpoints.
+// Properties of many queries tile by tile, for any score and normalizer: memory, bitwise reproducibility, checkpoints.
 
 namespace {
 
-/// Gradients of a loss of S causal queries over two sentences of T annotations and half of that.
+/// Gradients of a loss of S causal queries over two sentences with T and T/2 annotations.
 template <class Attention>
 std::vector<double> gradients(const Attention& attend, std::size_t S, std::size_t T, bool checked = false)
 {
@@ -54,7 +53,7 @@ void each_mechanism(const auto& use)
                   combine::weighted_sum{}});
 }
 
-/// These, and what else answers many queries at once.
+/// Calls use(mechanism) for these and for other executors of many queries at once.
 void each_of_all(const auto& use)
 {
     each_mechanism(use);
@@ -72,7 +71,8 @@ void each_of_all(const auto& use)
                    random({4, 4}, 8), random({4, 2}, 9), random({4, 2}, 10), random({4, 4}, 11)});
 }
 
-/// compute(through a checkpoint?) with one thread and with `threads`; with two and with three if exhaustive.
+/// Checks that compute(through a checkpoint?) gives the same result with one thread and with `threads` threads, or with
+/// two and with three if exhaustive.
 void check_bits(heed::detail::function_ref<std::vector<double>, bool> compute, std::size_t threads)
 {
     std::vector<double> one;
@@ -92,7 +92,7 @@ void check_bits(heed::detail::function_ref<std::vector<double>, bool> compute, s
 
 }  // namespace
 
-TEST_CASE("long attention keeps a megabyte, however long")
+TEST_CASE("long attention keeps at most a megabyte at any length")
 {
     each_mechanism([](const auto& attend) {
         release_workspace();
@@ -102,9 +102,9 @@ TEST_CASE("long attention keeps a megabyte, however long")
     release_workspace();
 }
 
-TEST_CASE("gradients are the same bits each time, at any number of threads; and through a checkpoint")
+TEST_CASE("gradients are the same bits in every run, with any number of threads, and through a checkpoint")
 {
-    // Whole tiles and blocks, and a part of one.
+    // Whole tiles and blocks, and a partial tile and block.
     const std::size_t S = support::exhaustive() ? 150 : 100, T = support::exhaustive() ? 200 : 130;
     std::size_t nth = 0;
     each_of_all([&](const auto& attend) {

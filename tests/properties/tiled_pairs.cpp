@@ -12,7 +12,7 @@ using support::random;
 
 namespace mine {
 
-// The example of docs/how_to/write_a_tile_score.md. tests/quotes.cmake compares it.
+// The example of docs/how_to/write_a_tile_score.md, which tests/quotes.cmake compares.
 // section: squares
 /// e = −Σ (q − k)²
 struct squares {
@@ -56,7 +56,7 @@ struct nearness {
 
 }  // namespace mine
 
-// Scores other than plain inner products, long enough for tiles: the same as one query after the other, forward and
+// Scores other than plain inner products, long enough for tiles: equal to one query after another, forward and
 // backward.
 
 namespace {
@@ -80,7 +80,7 @@ score::additive<array<double, 2>, array<double, 1>> additive(std::size_t width =
     return {random({4, width}, 5), random({4, width}, 6), random({width}, 7)};
 }
 
-/// Asks with a query and the word that is half of it.
+/// Queries with a state and a word, which is half of the state.
 template <class Base>
 struct with_word {
     Base base;
@@ -139,7 +139,7 @@ TEST_CASE("additive scores, closeness and cosine under softmax: masks, lengths a
     check(score::concat{random({8, 5}, 5), random({5}, 7)}, causal{}, real, 60, 70);
 }
 
-TEST_CASE("the same under other normalizers")
+TEST_CASE("additive scores, closeness and cosine under other normalizers")
 {
     const auto first = [](const auto& normalize) {
         plainly(additive(), normalize);
@@ -158,7 +158,7 @@ TEST_CASE("the same under other normalizers")
     first(normalize::softmax_with_sink{array<double, 1>{0.7}});
 }
 
-TEST_CASE("a scale and a bias that learn")
+TEST_CASE("a learned scale and bias")
 {
     const normalize::sigmoid learns{array<double, 1>{-1}};
     check(score::cosine{array<double, 1>{3}}, causal{}, real, 60, 70);
@@ -171,7 +171,7 @@ TEST_CASE("a scale and a bias that learn")
                                             causal{}, real, 64, 70) < 1e-12);
 }
 
-TEST_CASE("temperature, below functions of scores and tables, too")
+TEST_CASE("temperature, also below functions of scores and tables")
 {
     const auto bias = random({1, 21}, 11);
     const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
@@ -197,7 +197,7 @@ TEST_CASE("temperature, below functions of scores and tables, too")
     few(normalize::temperature{0.3, normalize::sigmoid{-1}});
 }
 
-TEST_CASE("stick-breaking, a learned entmax and temporal over scores that are no plain inner products")
+TEST_CASE("stick-breaking, a learned entmax and temporal over scores that are not plain inner products")
 {
     const auto each = [&](const auto& normalize) {
         check(additive(), causal{}, real, 60, 70, normalize);
@@ -209,14 +209,14 @@ TEST_CASE("stick-breaking, a learned entmax and temporal over scores that are no
     check(score::cosine{3}, causal{}, real, 60, 70, normalize::temporal{});
 }
 
-TEST_CASE("a score that is asked with a state and a word")
+TEST_CASE("a score with a query of a state and a word")
 {
     const attention asks{score::conv_s2s{random({4, 4}, 5), random({4}, 6)}, normalize::softmax{},
                          combine::weighted_sum{}};
     CHECK(support::distance_from_one_by_one(with_word{asks}, causal{}, real, 60, 70) < 1e-12);
 }
 
-TEST_CASE("a comparison of one's own")
+TEST_CASE("a custom comparison")
 {
     check(mine::nearness{}, no_mask{}, real, 60, 70);
     check(mine::nearness{}, causal{}, real, 60, 70, normalize::entmax15{});
@@ -227,7 +227,7 @@ TEST_CASE("widths of an additive score")
     for (const std::size_t width : {1u, 3u, 17u, 64u, 256u}) check(additive(width), causal{}, real, 64, 70);
 }
 
-TEST_CASE("tables that functions look numbers up in, and rotations, over additive scores")
+TEST_CASE("tables that functions look up, and rotations, over additive scores")
 {
     const auto bias = random({1, 21}, 11);
     const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
@@ -237,7 +237,7 @@ TEST_CASE("tables that functions look numbers up in, and rotations, over additiv
     check(score::rotary{additive()}, causal{}, real, 60, 70);
 }
 
-TEST_CASE("a query or a key without direction")
+TEST_CASE("a query or key of length 0")
 {
     auto h = random({1, 70, 4}, 1), q = random({1, 64, 4}, 2);
     for (std::size_t i = 0; i < 4; ++i) h(0, 3, i) = q(0, 5, i) = 0;
@@ -255,7 +255,7 @@ TEST_CASE("a query or a key without direction")
     for (const double x : copy_of(on.gradient(H))) CHECK(std::isfinite(x));
 }
 
-TEST_CASE("heads of a multi_head with additive scores of their own")
+TEST_CASE("heads of a multi_head with different additive scores")
 {
     std::vector<
         attention<score::additive<array<double, 2>, array<double, 1>>, normalize::softmax, combine::weighted_sum>>
@@ -269,7 +269,7 @@ TEST_CASE("heads of a multi_head with additive scores of their own")
               real, 64, 70) < 1e-12);
 }
 
-TEST_CASE("rows that share a sentence's memory, asked many queries by any score")
+TEST_CASE("rows that share a sentence's memory, with many queries and any score")
 {
     const auto each = [](const auto& score, std::size_t S) {
         const attention attend{score, normalize::softmax{}, combine::weighted_sum{}};

@@ -18,14 +18,14 @@
 using namespace heed;
 using support::random;
 
-// Scores that are great, infinite or NaN, tile by tile: what the composed form makes of them, forward and backward.
+// Scores that are large, infinite or NaN, tile by tile: equal to the composed form, forward and backward.
 
 namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// How a score changes. `one` is the score of query 3 and key 5, `row` the scores of query 3, `at_5` and `at_20` scores
+/// Changes of a score. `one` is the score of query 3 and key 5, `row` the scores of query 3, `at_5` and `at_20` scores
 /// of query 23.
 enum class change {
     nothing,
@@ -42,7 +42,7 @@ enum class change {
     log_of_positive,
     log_of_some,
     slope_of_nan_at_one,
-    nan_where_hidden,  // the last of those that are changed at query 3, or everywhere
+    nan_where_hidden,  // the last change at query 3, or everywhere
     shifted,
     constant,
     nan_at_5,
@@ -56,7 +56,7 @@ enum class change {
     inf_of_infinite_slope
 };
 
-/// A function of a score, chosen at run time, so that one kernel is compiled for all of them.
+/// A function of a score, selected at run time, so that one kernel is compiled for all of these functions.
 template <class T>
 struct any_function {
     change what = change::nothing;
@@ -129,7 +129,7 @@ private:
     }
 };
 
-/// What queries see, at run time, so that one kernel is compiled for all of it.
+/// The visible keys, selected at run time, so that one kernel is compiled for all masks.
 enum class sight { all, causal, window, scattered, first };
 
 struct any_mask : predicate_mask {
@@ -172,7 +172,7 @@ struct numbers_of_all {
                 d_contexts = random<T>({B, S, D}, 3);
 
 private:
-    /// Halves, so that scores and their sums with great numbers are exact in float, too.
+    /// Multiples of 1/2, so that scores and their sums with large numbers are exact in float.
     static array<T, 3> halves(const std::size_t (&shape)[3], std::uint64_t stream)
     {
         auto x = random<T>(shape, stream);
@@ -181,14 +181,14 @@ private:
     }
 };
 
-/// Contexts, weights unless tiles have none, and a loss's gradients.
+/// Contexts, weights (not in tiles), and a loss's gradients.
 template <class T>
 struct answers {
     std::vector<T> contexts, weights, d_queries, d_keys, d_values;
 };
 
 enum class way { composed, tiles, at_once };
-/// All of them in double; at once for floats would take as long to compile as the other two.
+/// All of these in double; floats all at once would take as long to compile as the other two.
 template <class T>
 constexpr int has_ways = sizeof(T) == sizeof(double) ? 3 : 2;
 
@@ -232,7 +232,7 @@ answers<T> answers_of(const auto& score, const auto& normalize, way how, const n
     return found;
 }
 
-/// The greatest |a − b| / (1 + |b|); infinite if only one of them is NaN or infinite.
+/// The maximum |a − b| / (1 + |b|); infinite if only a or only b is NaN or infinite.
 template <class T>
 double distance(const std::vector<T>& a, const std::vector<T>& b)
 {
@@ -246,8 +246,8 @@ double distance(const std::vector<T>& a, const std::vector<T>& b)
     return worst;
 }
 
-/// What must be so whatever computed it: from weights, contexts and the gradients of values in plain loops, and 0 at
-/// what is hidden.
+/// Checks properties that hold for every executor: contexts and the gradients of values follow from the weights by
+/// plain loops, and masked positions have gradients of 0.
 template <class T>
 void check_alone(const answers<T>& x, const std::vector<T>& weights, const numbers_of_all<T>& all, sight seen,
                  double most)
@@ -275,7 +275,7 @@ void check_alone(const answers<T>& x, const std::vector<T>& weights, const numbe
     CHECK(distance(x.d_values, d_values) < most);
 }
 
-/// `answer(way)` are the answers to all of these numbers.
+/// Checks the results `answer(way)` of every executor for these inputs.
 template <class T>
 void check_answers(heed::detail::function_ref<answers<T>, way> answer, double most, const numbers_of_all<T>& all,
                    sight seen)
@@ -309,15 +309,15 @@ void check(const auto& normalize, const any_function<T>& f, double most, const n
     check_score<T>(score::modified{score::scaled_dot{}, f}, normalize, most, all, seen);
 }
 
-/// Whether this problem is tested in T: each normalizer meets each problem in float or in double, with --exhaustive in
-/// both.
+/// Whether this problem is tested in T: each normalizer runs each problem in float or in double, and in both with
+/// --exhaustive.
 template <class T>
 bool is_of(int normalizer, int problem)
 {
     return support::exhaustive() || (normalizer + problem) % 2 == (sizeof(T) == sizeof(double) ? 1 : 0);
 }
 
-/// f(what queries see), for the nth problem: all that they can see if exhaustive, otherwise one sight after the other.
+/// Calls f(mask) for the nth problem: with all masks if exhaustive, otherwise with one, in turn.
 void each_sight(int nth, const auto& f)
 {
     constexpr int sights = 5;
@@ -328,7 +328,7 @@ void each_sight(int nth, const auto& f)
     }
 }
 
-/// Numbers of which some are NaN or infinite: f(name, numbers).
+/// Calls f(name, inputs) for inputs with NaN or infinite numbers.
 template <class T>
 void each_with_special_numbers(const auto& f)
 {
@@ -362,7 +362,7 @@ void each_with_special_numbers(const auto& f)
     with("a NaN gradient of a context", [&](auto& all) { fill(all.d_contexts, 0, 9, 10, nan); });
 }
 
-/// f(normalizer) for those that tiles know.
+/// Calls f(normalizer) for the normalizers with tile rules.
 template <class T>
 void each_normalizer(const auto& f)
 {
@@ -380,7 +380,7 @@ void each_normalizer(const auto& f)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("great scores: nothing is rounded away in the backward pass", T, float, double)
+TEST_CASE_TEMPLATE("large scores: the backward pass does not round gradients away", T, float, double)
 {
     const auto each = [](const auto& normalize) {
         const double most = sizeof(T) == 4 ? 1e-5 : 1e-12;
@@ -393,7 +393,7 @@ TEST_CASE_TEMPLATE("great scores: nothing is rounded away in the backward pass",
     each(normalize::temporal{});
 }
 
-TEST_CASE_TEMPLATE("scores that are infinite or NaN, and slopes that are: the same places are NaN", T, float, double)
+TEST_CASE_TEMPLATE("infinite or NaN scores and slopes: the NaNs are at the same positions", T, float, double)
 {
     constexpr double most = sizeof(T) == 4 ? 1e-5 : 1e-10;
     int nth = -1;
@@ -447,7 +447,7 @@ TEST_CASE_TEMPLATE("infinite and NaN scores, queries, keys, values and padding, 
     });
 }
 
-TEST_CASE("scores that are sums over dimensions: what is hidden stays out")
+TEST_CASE("scores that are sums over dimensions: masked positions do not contribute")
 {
     int nth = 0;
     const auto each = [&](const auto& score) {

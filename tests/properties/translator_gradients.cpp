@@ -16,7 +16,7 @@ using support::pointers;
 
 namespace {
 
-// Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
+// Different lengths, a repeated word, and a sentence without words, where only the end token is left to attend to.
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};
 const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 
@@ -56,13 +56,13 @@ TEST_CASE("long short-term memory")
     check(attentions::temporal_factory{}, 0.1, nn::lstm_factory{});
 }
 
-TEST_CASE("cells that are made of operations")
+TEST_CASE("cells composed of operations")
 {
     check(attentions::additive_factory{}, 0.1, nn::rnn_factory{});
     check(attentions::additive_factory{}, 0.1, nn::peephole_lstm_factory{});
 }
 
-TEST_CASE("dropout: the same stream drops the same elements, so the loss is a function and has a gradient")
+TEST_CASE("dropout: the same stream drops the same elements, so the loss is a function with a gradient")
 {
     auto model = make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal_factory{});
     const auto examples = batch();

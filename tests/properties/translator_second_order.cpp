@@ -15,7 +15,7 @@
 #include <support/second_order.hpp>
 #include <support/sentences.hpp>
 
-// Products with the Hessian of whole translators, all parameters at once, from words to the loss.
+// Hessian-vector products of whole translators, with respect to all parameters at once, from words to the loss.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -29,7 +29,7 @@ const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 /// `h`: small where relu and maxout have corners.
 void check(auto model, double h = 1e-4)
 {
-    // New biases are 0, which would hide some of them, and relu has a corner there.
+    // New biases are 0, which would hide some terms, and relu has a corner there.
     std::uint64_t stream = 100;
     for_each_parameter(model, [&](const std::string&, auto& x) {
         const auto to = view_of(x);
@@ -52,7 +52,7 @@ TEST_CASE("temporal attention, long short-term memory")
     check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal_factory{}, nullptr, nn::lstm_factory{}),
           1e-6);
 }
-TEST_CASE("a weight per dimension")
+TEST_CASE("weights per dimension")
 {
     check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::per_dimension_factory{}), 1e-6);
 }

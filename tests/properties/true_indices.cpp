@@ -22,8 +22,8 @@ using namespace heed;
 using support::random;
 using support::words_of;
 
-// Masks and functions of scores that read the head, the query, the key and the batch: in every mechanism, whichever way
-// it computes, beside a loop over single numbers.
+// Masks and functions of scores that read the head, the query, the key and the batch, in every mechanism and executor,
+// compared with a scalar loop.
 
 namespace {
 
@@ -32,17 +32,17 @@ constexpr std::size_t D = 4, n = 3, K = 2, V = 2;
 const auto W_Q = random({D, n*K}, 11), W_K = random({D, n*K}, 12), W_V = random({D, n*V}, 13),
            W_O = random({n * V, D}, 14), P_l = random({n, n}, 15), P_w = random({n, n}, 16);
 
-// Of latent heads.
+// For latent heads.
 constexpr std::size_t C = 3, R = 2;
 const auto W_QR = random({D, n*R}, 17), W_DKV = random({D, C}, 18), W_KR = random({D, R}, 19),
            W_UK = random({n * K, C}, 20), W_UV = random({n * C, V}, 24);
 
-/// The place of one score, as a plain program has it.
+/// The indices of one score as plain integers.
 struct plain_place {
     int batch, head, query, key, diagonal;
 };
 
-/// A mask, for places of either kind.
+/// A mask for both kinds of indices.
 struct mask : predicate_mask {
     std::function<lane_mask(const score_index&)> lanes;
     std::function<bool(const plain_place&)> plain;
@@ -60,7 +60,7 @@ const mask by_batch([](const auto& p) { return p.key % 2 == p.batch; });
 const mask by_all([](const auto& p) { return (p.query + 2 * p.key + p.head + p.batch) % 3 != 0; });
 const mask by_here([](const auto& p) { return (p.key <= p.diagonal) & ((p.key + p.head) % 2 == 0); });
 
-/// A function of the score, for scores and indices of either kind.
+/// A function of the score, for both kinds of scores and indices.
 struct function {
     bool changes = true;
 
@@ -72,7 +72,7 @@ struct function {
     }
 };
 
-/// Softmax of rows that tiles do not know: in blocks.
+/// Softmax without a tile rule: in blocks.
 struct in_blocks {
     static constexpr normalizer_traits traits{.rowwise = true};
 
@@ -82,7 +82,7 @@ struct in_blocks {
     }
     static auto parameters(auto&, auto&&) { return in_blocks{}; }
 };
-/// Softmax of which nothing is known: one query after the other.
+/// Softmax without traits: one query after another.
 struct one_by_one {
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const
     {
@@ -91,7 +91,7 @@ struct one_by_one {
     static auto parameters(auto&, auto&&) { return one_by_one{}; }
 };
 
-/// What is asked, and what a plain program finds.
+/// The inputs, and the results of the scalar loop.
 struct problem {
     lengths real;
     std::size_t S, T;
@@ -128,10 +128,10 @@ cube times(const cube& x, const array<double, 2>& W)
     return y;
 }
 
-/// Mechanisms as the loop knows them.
+/// Mechanisms as the scalar loop implements them.
 struct kind {
     bool changes = true;     // the score is `function`
-    std::size_t heads = n;   // 0: an attention alone, over h and q themselves
+    std::size_t heads = n;   // 0: a single attention over h and q
     std::size_t groups = n;  // heads of keys
     bool talks = false;      // P_l and P_w
     std::size_t hops = 1;
@@ -140,7 +140,7 @@ struct kind {
     bool operator==(const kind&) const = default;
 };
 
-/// Keys or queries of latent heads: [B,T,n·K] and [B,T,R] or [B,T,n·R], which is turned with its position.
+/// Keys or queries of latent heads: [B,T,n·K] and [B,T,R] or [B,T,n·R], which is rotated by its position.
 cube beside_turned(const cube& content, const cube& position)
 {
     auto y = zeros(content.size(), content[0].size(), n * (K + R));
@@ -161,7 +161,7 @@ struct found {
     std::vector<cube> weights;  // [n][B,S,T] of the last hop
 };
 
-/// Σ_j softmax(e)_j v_j, where query s stands at real + s − S.
+/// Σ_j softmax(e)_j v_j, where query s is at real + s − S.
 found by_loop(const problem& of, const kind& how, const mask& sees)
 {
     const std::size_t B = of.real.batch(), heads = std::max<std::size_t>(1, how.heads),
@@ -225,7 +225,7 @@ found by_loop(const problem& of, const kind& how, const mask& sees)
                 for (std::size_t s = 0; s < of.S; ++s) {
                     using std::exp;
                     const X* const row = e[i][b][s].data();
-                    X* const weights = a[i][b][s].data();  // 0 where nothing is seen
+                    X* const weights = a[i][b][s].data();  // 0 at masked positions
                     X sum(0);
                     for (std::size_t t = 0; t < of.real[b]; ++t)
                         if (sees.plain(at(b, i, s, t))) sum += weights[t] = exp(row[t]);
@@ -268,7 +268,7 @@ const found& known(const problem& of, const kind& how, const mask& sees)
     return entries.back().all;
 }
 
-/// The greatest difference, relative to numbers above 1.
+/// The maximum difference, relative to numbers above 1.
 double distance(const array<double, 3>& x, const cube& y)
 {
     auto must = array<double, 3>({y.size(), y[0].size(), y[0][0].size()});
@@ -278,7 +278,7 @@ double distance(const array<double, 3>& x, const cube& y)
     return support::distance(x, must);
 }
 
-/// All queries at once, in two parts, in a memory that grows, with weights, and on a tape.
+/// All queries at once, in two chunks, in a growing memory, with weights, and on a tape.
 void check_many(const auto& attend, const problem& of, const kind& how, const mask& sees, bool reads_here = false)
 {
     constexpr double most = support::tolerance<double>;
@@ -310,7 +310,7 @@ void check_many(const auto& attend, const problem& of, const kind& how, const ma
                     }
         CHECK(worst < most);
     }
-    // The derivative in one direction of annotations and queries, of a loss of the contexts.
+    // The directional derivative of a loss of the contexts, with respect to annotations and queries.
     ad::tape<double> on;
     const auto H = on.parameter(of.h), Q = on.parameter(of.q);
     const auto lifted = ad::lift(on, attend);
@@ -330,7 +330,7 @@ void check_many(const auto& attend, const problem& of, const kind& how, const ma
     CHECK(is == support::approx(slope, support::gradient_tolerance<double>));
 }
 
-/// One query after the other, by each call that takes one.
+/// One query after another, by each function that takes one.
 void check_steps(const auto& attend, const problem& of, const kind& how)
 {
     constexpr double most = support::tolerance<double>;
@@ -364,8 +364,8 @@ void check_steps(const auto& attend, const problem& of, const kind& how)
 
 const problem few{lengths({7, 4}), 5, 7}, some{lengths({110, 90}), 40, 110}, blocks{lengths({2016, 90}), 33, 2016};
 
-/// Every mask, with plain scores and changed ones; `make(score)` makes a mechanism. Of the longest problem, the masks
-/// that read most.
+/// Checks every mask, with plain and with modified scores; `make(score)` makes a mechanism. The longest problem runs
+/// only the masks that read the most indices.
 void check(const auto& make, kind how, const problem& of)
 {
     const auto plain = make(score::scaled_dot{});
@@ -381,7 +381,7 @@ void check(const auto& make, kind how, const problem& of)
 
 auto heads_of(const auto& head) { return multi_head{std::vector(n, head), W_Q, W_K, W_V, W_O}; }
 
-/// The same heads, as if they were of different kinds.
+/// The same heads, treated as different kinds.
 auto tuple_of(const auto& head) { return multi_head{std::tuple{head, head, head}, W_Q, W_K, W_V, W_O}; }
 
 template <class Normalize>
@@ -394,7 +394,7 @@ const score::modified changed{score::scaled_dot{}, function{}};
 
 }  // namespace
 
-TEST_CASE("an attention")
+TEST_CASE("a single attention")
 {
     const kind how{.heads = 0};
     for (const problem* const of : {&few, &some}) check(by(normalize::softmax{}), how, *of);
@@ -442,7 +442,7 @@ TEST_CASE("heads that share keys, and hops")
                           ops::slice_columns(W_V, 0, V), W_O};
     };
     check(shared, {.groups = 1}, some);
-    // A hop is no head.
+    // A hop is not a head.
     const kind twice{.heads = 0, .hops = 2};
     const auto alone = [](const auto& score) { return multi_hop{std::vector(2, by(normalize::softmax{})(score))}; };
     for (const problem* const of : {&few, &some}) check(alone, twice, *of);
@@ -465,10 +465,10 @@ TEST_CASE("latent heads")
     check_steps(attend, few, how);
 }
 
-TEST_CASE("one head of several, with a history, and in blocks on a tape")
+TEST_CASE("one of several heads, with a history, and in blocks on a tape")
 {
     const std::size_t S = some.S, T = some.T;
-    // A multi_head's contexts before W_O, of heads that are asked one by one with a mask of truth values.
+    // A multi_head's contexts before W_O, from heads that are evaluated one by one with a boolean mask.
     const auto history = [&](const auto& score) {
         const auto attend = by(normalize::temporal{})(score);
         auto several = heads_of(attend);

@@ -19,16 +19,16 @@
 
 using namespace heed;
 
-// What a mask says of its reach, or says when it is asked, saves work and changes nothing: contexts and gradients are
-// those of a mask that is asked about each place alone, where queries of a block see different keys, at the edges of
-// registers, blocks and tiles.
+// The visible range of a mask, stated or found by evaluating it, saves work and does not change results: contexts and
+// gradients equal those of a mask that is evaluated only score by score, where queries of a block see different keys,
+// at the edges of registers, blocks and tiles.
 
 namespace {
 
 using kernels::tiles::unmodified;
 using support::random;
 
-/// Each eight queries see seventeen keys, hardly any of which the next eight see.
+/// Each group of eight queries sees seventeen keys; the next group sees almost none of the same keys.
 struct in_steps : predicate_mask {
     lane_mask operator()(const score_index& p) const
     {
@@ -41,13 +41,13 @@ struct in_steps : predicate_mask {
     key_range full_range(std::int32_t first, std::int32_t last) const { return {last / 8 * 13, first / 8 * 13 + 17}; }
 };
 
-/// The same mask without its reach: it is asked.
+/// The same mask without its ranges, which are found by evaluating it.
 auto silent(const auto& mask)
 {
     return [mask](const score_index& p) { return lane_mask(mask(p)); };
 }
 
-/// The same, saying that blocks are not worth a question.
+/// The same mask, with ranges that rule out testing blocks.
 template <class Mask>
 struct unasked : predicate_mask {
     Mask mask;
@@ -58,7 +58,7 @@ struct unasked : predicate_mask {
     key_range full_range(std::int32_t, std::int32_t) const { return {0, 0}; }
 };
 
-/// Contexts, and the gradients of f(q, k, v, p), one behind the other.
+/// Contexts, then the gradients of f(q, k, v, p), in one vector.
 std::vector<float> contexts_and_gradients(std::size_t S, std::size_t T, const array<float, 1>& p, float spread,
                                           const auto& f)
 {
@@ -78,7 +78,7 @@ std::vector<float> contexts_and_gradients(std::size_t S, std::size_t T, const ar
     return all;
 }
 
-/// `answers(mask, q, k, v, p, lengths, heads)`: contexts, p being a parameter.
+/// `answers(mask, q, k, v, p, lengths, heads)` returns contexts; p is a parameter.
 void check(const auto& mask, const array<float, 1>& p, const auto& answers)
 {
     const std::pair<std::size_t, std::size_t> sizes[] = {{15, 17}, {60, 60}, {65, 97}, {129, 300}};
@@ -87,14 +87,14 @@ void check(const auto& mask, const array<float, 1>& p, const auto& answers)
         for (const std::size_t threads : {1u, 3u}) {
             if (!support::exhaustive() && threads != (S % 2 == 1 ? 3 : 1)) continue;
             set_threads(threads);
-            const lengths real({T, T - S / 2});  // queries before the first key, too, where S = T
+            const lengths real({T, T - S / 2});  // also queries before the first key, where S = T
             const auto of = [&](const auto& with, float spread) {
                 return contexts_and_gradients(S, T, p, spread,
                                               [&](const auto& q, const auto& k, const auto& v, const auto& P) {
                                                   return answers(with, q, k, v, P, real, ops::heads_of{2, 2, 0.7});
                                               });
             };
-            of(unasked(mask), std::numeric_limits<float>::quiet_NaN());  // what stays in memory must not matter
+            of(unasked(mask), std::numeric_limits<float>::quiet_NaN());  // stale memory must not matter
             const auto is = of(mask, 1), asked = of(silent(mask), 1), must = of(unasked(mask), 1);
             REQUIRE(is.size() == must.size());
             float worst = 0;
@@ -103,7 +103,7 @@ void check(const auto& mask, const array<float, 1>& p, const auto& answers)
                 worst = std::isnan(off) ? 1e9F : std::max(worst, off);
             }
             CHECK(worst < 1e-5F);
-            // Bit by bit, but for what comes back to the parameter, which is added up in another order.
+            // Bitwise equal, except for the gradient of the parameter, which is summed in another order.
             const auto end = must.end() - static_cast<std::ptrdiff_t>(p.size());
             CHECK(std::equal(must.begin(), end, asked.begin()));
             for (std::size_t i = must.size() - p.size(); i < must.size(); ++i)
@@ -113,7 +113,7 @@ void check(const auto& mask, const array<float, 1>& p, const auto& answers)
     }
 }
 
-/// The rule with inner products; the parameter is not used.
+/// The normalizer with inner products; the parameter is not used.
 template <class Rule>
 void check_rule(const auto& mask, const Rule& rule)
 {
@@ -124,7 +124,7 @@ void check_rule(const auto& mask, const Rule& rule)
           });
 }
 
-/// A score_mod that counts the tiles that are computed, and the pairs of a query and a key.
+/// A score_mod that counts the computed tiles and the pairs of a query and a key.
 struct counting final : kernels::tiles::score_mod<float> {
     using head = kernels::tiles::head<float>;
     using visible_tile = kernels::tiles::visible_tile;
@@ -216,8 +216,8 @@ struct one_head {
     }
 };
 
-/// What has to be computed: for each tile and eight queries, or as many as a place has, the keys from the first to the
-/// last that one of them sees.
+/// The tiles and pairs to compute: for each tile and each lane_count queries, the keys from the first to the last
+/// visible key.
 std::pair<std::size_t, std::size_t> tiles_and_pairs(const auto& mask, const one_head& x)
 {
     std::size_t tiles = 0, pairs = 0;
@@ -270,15 +270,15 @@ const auto same_document = [](score_index p) { return p.query / 100 == p.key / 1
 
 }  // namespace
 
-TEST_CASE("only what a block of queries sees is computed, forward and backward")
+TEST_CASE("only keys visible to a block of queries are computed, forward and backward")
 {
     check_computed(same_document);
     check_computed(not_behind{} & same_document);
-    check_computed(not_behind{} & same_document, 130, 403);  // the last queries of all
+    check_computed(not_behind{} & same_document, 130, 403);  // more keys than queries
     check_computed(!not_behind{});
     check_computed(!not_behind{}, 403, 130);  // queries before the first key
     check_computed(sliding_window{20} | [](score_index p) { return (p.key < 4) | (p.query < 4); });  // Longformer
-    check_computed([](score_index p) {  // block diffusion: noisy words, then the same words clean, in blocks of 40
+    check_computed([](score_index p) {  // block diffusion: noised tokens, then the clean tokens, in blocks of 40
         const lane_mask noisy = p.query < 200, noisy_key = p.key < 200, clean = !noisy, clean_key = !noisy_key;
         const auto block = p.query % 200 / 40, block_of_key = p.key % 200 / 40;
         return (noisy & noisy_key & (block == block_of_key)) | (noisy & clean_key & (block > block_of_key)) |
@@ -288,7 +288,7 @@ TEST_CASE("only what a block of queries sees is computed, forward and backward")
     check_computed([](score_index) { return false; });
 }
 
-TEST_CASE("a mask is asked about each place once, but for the keys around the first and the last that are visible")
+TEST_CASE("a mask is evaluated once per score, except near the first and last visible keys")
 {
     one_head x(403, 403);
     std::size_t questions = 0;
@@ -304,7 +304,7 @@ TEST_CASE("a mask is asked about each place once, but for the keys around the fi
     CHECK(questions <= groups * (x.T + 2 * 16 * tiles));
 }
 
-TEST_CASE("keys that remember: a tile that no query sees has no weights")
+TEST_CASE("with a history, a tile that no query sees has no weights")
 {
     one_head x(403, 80 + queries_of_block);
     const unmodified pair;
@@ -318,9 +318,7 @@ TEST_CASE("keys that remember: a tile that no query sees has no weights")
     };
     CHECK(visible(same_document, 0, 0));
     CHECK(!visible(same_document, 0, 300));
-    const auto behind_all = [&](score_index p) {
-        return p.key >= static_cast<std::int32_t>(x.T);
-    };  // there is no such key
+    const auto behind_all = [&](score_index p) { return p.key >= static_cast<std::int32_t>(x.T); };  // beyond every key
     CHECK(!visible(behind_all, x.T - 5, 0));
 }
 
@@ -333,7 +331,7 @@ TEST_CASE("masks")
     check_rule(in_steps{} | (not_behind{} & sliding_window{3}), softmax);
 }
 
-TEST_CASE("rules")
+TEST_CASE("normalizers")
 {
     check_rule(in_steps{}, kernels::tiles::sigmoid{-1});
     check_rule(in_steps{}, kernels::tiles::sparse_weights<2>{});
@@ -341,7 +339,7 @@ TEST_CASE("rules")
     check_rule(not_behind{} & sliding_window{30}, kernels::tiles::stick_breaking{});
 }
 
-TEST_CASE("functions of scores, with a table that learns, and sums over dimensions")
+TEST_CASE("functions of scores, with a learned table, and sums over dimensions")
 {
     const auto f = [](auto e, score_index p, const auto& b) { return 3 * tanh(e / 3) + b(p.key - p.key / 5 * 5); };
     check(in_steps{}, array<float, 1>{0.1F, -0.4F, 0.3F, 0.2F, -0.1F},

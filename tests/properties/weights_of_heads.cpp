@@ -10,7 +10,7 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// The weights [B,n,S,T] of many queries of every head.
+// The weights [B,n,S,T] of every head for many queries.
 
 namespace {
 
@@ -42,7 +42,7 @@ array<double, 3> part(const array<double, 3>& x, const array<double, 2>& W, std:
     return y;
 }
 
-/// Head i's weights of all queries, one query after another: `head` asked alone, with its own projections.
+/// Head i's weights of all queries, one query after another: the head is evaluated alone, with its projections.
 void check_head(const auto& head, std::size_t i, std::size_t group, const problem& of, const auto& weights,
                 const auto& mask_of)
 {
@@ -61,7 +61,7 @@ void check_head(const auto& head, std::size_t i, std::size_t group, const proble
             }
         }
         CHECK(worst < 1e-13);
-        CHECK(sum > 0.9);  // of at least one row
+        CHECK(sum > 0.9);  // in at least one row
         state = seen.state;
     }
 }
@@ -72,7 +72,7 @@ auto over(const auto& score, const auto& normalize) { return attention{score, no
 
 }  // namespace
 
-TEST_CASE("heads asked alone have the same weights")
+TEST_CASE("each head has the same weights as when it is evaluated alone")
 {
     const problem of;
     const auto check = [&of](const auto& head) {
@@ -115,7 +115,7 @@ TEST_CASE("heads of different kinds, and heads that share keys")
     for (std::size_t i = 0; i < n; ++i) check_head(first, i, 0, of, of_shared, no_mask_of);
 }
 
-TEST_CASE("the weights of all queries are those of step, from any state; nothing changes the context")
+TEST_CASE("the weights of all queries equal those of step, from any state, and do not change the context")
 {
     const problem of;
     const multi_head attend{std::vector(n, over(score::scaled_dot{}, normalize::temporal{})), of.W_Q, of.W_K, of.W_V,
@@ -154,7 +154,7 @@ TEST_CASE("gradients of the weights, by finite differences")
 
 namespace {
 
-/// The weights of many queries against those of `step`, one query after another, from any state and under masks.
+/// The weights of many queries against those of `step`, one query after another, from any state and with masks.
 void check_steps(const auto& attend, const auto& memory, const problem& of)
 {
     const auto check = [&](const auto& first, const auto& weights, const auto& mask_of) {
@@ -218,7 +218,7 @@ void check_gradients(const auto& attend, const problem& of)
 
 }  // namespace
 
-TEST_CASE("heads that talk have the weights that they mixed, those of step")
+TEST_CASE("talking heads return the mixed weights, equal to those of step")
 {
     const problem of;
     const multi_head base{std::vector(n, over(score::scaled_dot{}, normalize::softmax{})), of.W_Q, of.W_K, of.W_V,
@@ -226,14 +226,14 @@ TEST_CASE("heads that talk have the weights that they mixed, those of step")
     const talking_heads attend{base, random({n, n}, 21), random({n, n}, 22)};
     check_steps(attend, attend.on(of.annotations, of.real), of);
     check_gradients(attend, of);
-    // As unit matrices they leave the weights of the heads.
+    // With identity matrices, the weights of the heads do not change.
     const array<double, 2> unit{{1, 0}, {0, 1}};
     const talking_heads silent{base, unit, unit};
     CHECK(support::distance(silent.weights_of(silent.on(of.annotations, of.real), of.queries, causal{}),
                             base.weights_of(base.on(of.annotations, of.real), of.queries, causal{})) < 1e-13);
 }
 
-TEST_CASE("latent heads have the weights of step, over a memory that grows as well")
+TEST_CASE("latent heads have the weights of step, also over a growing memory")
 {
     problem of;
     constexpr std::size_t C = 4, R = 2;

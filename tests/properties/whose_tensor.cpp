@@ -8,7 +8,7 @@
 #include <support/about.hpp>
 #include <support/tensors.hpp>
 
-// The error of a tensor that does not fit names the policy and the tensor, whichever operation has found it.
+// The error of a tensor that does not fit names the policy and the tensor, in any operation that detects it.
 
 namespace {
 
@@ -17,7 +17,7 @@ using support::random;
 
 constexpr std::size_t B = 2, T = 4, D = 6, A = 3, E = 5;
 
-/// The error of f() must begin with `begin`.
+/// Checks that the error of f() begins with `begin`.
 void check_begins(const std::string& begin, const auto& f)
 {
     const std::string message = support::message_of<shape_error>(f);
@@ -31,7 +31,7 @@ void check_query(const auto& attend, const auto& query, const auto& queries, con
     check_begins(begin, [&] { (void)attend(memory, queries); });
 }
 
-/// Also in each other form of an attention.
+/// Also in the other forms of an attention.
 void check_each_form(const auto& attend, const auto& query, const auto& queries, const std::string& begin)
 {
     check_query(attend, query, queries, begin);
@@ -61,7 +61,7 @@ auto additive() { return score::additive{random({D, A}, 11), random({D, A}, 12),
 
 }  // namespace
 
-TEST_CASE("in full")
+TEST_CASE("complete messages")
 {
     const auto attend = with(additive());
     const auto memory = attend.on(random({B, T, D}, 1));
@@ -88,7 +88,7 @@ TEST_CASE("in full")
           }).starts_with("score::dot: the projected quer"));
 }
 
-TEST_CASE("the query in each form of an attention: of a score with parameters, without, with a word; of a normalizer")
+TEST_CASE("the query in each form of an attention: scores with and without parameters, with a word; normalizers")
 {
     const auto query = random({B, D + 1}, 2);
     const auto queries = random({B, 3, D + 1}, 2);
@@ -132,7 +132,7 @@ TEST_CASE("the query of each score")
                 "score::additive: the query [2,");
 }
 
-TEST_CASE("the state of a query with a word, and scores with networks of their own")
+TEST_CASE("the state of a query with a word, and scores with networks")
 {
     constexpr std::size_t N = 2, R = 3;
     const auto check = [](const auto& score, const std::string& begin) {
@@ -197,7 +197,7 @@ TEST_CASE("normalizers and combiners with parameters that do not fit")
 
 namespace mine {
 
-/// A score of a user's: nothing in it names it.
+/// A user's score: heed does not know its name.
 template <class Matrix>
 struct bilinear {
     Matrix W;
@@ -214,7 +214,7 @@ bilinear(Matrix) -> bilinear<Matrix>;
 
 }  // namespace mine
 
-TEST_CASE("a policy of one's own")
+TEST_CASE("a custom policy")
 {
     check_query(with(mine::bilinear{random({D, D}, 1)}),
                 "mine::bilinear: the projected query [2,7] does not fit the keys ");

@@ -14,7 +14,7 @@ using support::random;
 using support::says;
 namespace scalar = support::scalar;
 
-TEST_CASE("additive: its equation, gradient and contracts; with a bias, too")
+TEST_CASE("additive: its equation, gradient and contracts, also with a bias")
 {
     const auto make = [](std::size_t Q, std::size_t D) {
         const std::size_t A = support::hidden_units(D);
@@ -25,12 +25,13 @@ TEST_CASE("additive: its equation, gradient and contracts; with a bias, too")
         return scalar::additive(scalar::matrix_of(score.W), scalar::matrix_of(score.U), scalar::vector_of(score.v));
     };
     support::check_score(make, equation, [](std::size_t Q, std::size_t) { return support::plain_query{Q}; });
-    // Its values are those of the next test.
+    // The next test checks its values.
     const auto plain = make(3, 5);
     support::check_promises(score::additive{plain.W, plain.U, plain.v, random({4}, 48)}, support::plain_query{3});
 }
 
-TEST_CASE("a bias is one more row of W, met by a query with a 1: values and gradients, step by step and in tiles")
+TEST_CASE(
+    "a bias equals an additional row of W with a constant query input of 1: values and gradients, in steps and tiles")
 {
     constexpr std::size_t B = 2, T = 70, Q = 3, D = 6, A = 5;
     const auto W = random({Q, A}, 1), U = random({D, A}, 2), V = random({A, D}, 3),

@@ -2,8 +2,8 @@
 #include <support/contracts.hpp>
 #include <support/mechanism_tests.hpp>
 
-// Fine-grained attention by groups: between one weight per position and one per dimension, and equal to either at an
-// end.
+// Fine-grained attention by groups: between one weight per position and one per dimension, and equal to each in the
+// limit.
 
 using namespace heed;
 using support::random;
@@ -25,20 +25,20 @@ auto attention_of(Score score, Normalize normalize)
     return attention<Score, Normalize, combine::grouped_sum>{std::move(score), normalize, {}};
 }
 
-/// e^g = V_gᵀ tanh(W s + U h + Y y), with the word if there is one
+/// e^g = V_gᵀ tanh(W s + U h + Y y), with the word if any
 scalar::score equation(const score::additive_grouped<matrix>& score)
 {
     return scalar::additive_per_dimension(scalar::matrix_of(score.W), scalar::matrix_of(score.U),
                                           scalar::matrix_of(score.V));
 }
 
-/// The loops' results for every step of every row: contexts c^d = Σ_t α_t^{g(d)} h_t^d and weights.
+/// The results of the loops for every step of every row: contexts c^d = Σ_t α_t^{g(d)} h_t^d and weights.
 running::outcome<double> expected(const scalar::score& e, bool temporal, std::size_t G, const support::batch& of)
 {
     const auto [B, T, D] = shape_of(of.annotations);
     running::outcome<double> all = of.nothing_yet();
     for (std::size_t b = 0; b < B; ++b) {
-        // The loops sum one context per weight; here there is one per group, so they are summed anew.
+        // The loops sum one context per weight; here each group has one, so the contexts are summed again.
         const scalar::matrix sentence = of.sentence(b);
         const auto answers = scalar::attend(e, temporal, sentence, of.queries(b), 0);
         for (std::size_t s = 0; s < of.steps; ++s) {
@@ -73,7 +73,7 @@ void check_values(const auto& attend, const scalar::score& e, bool temporal, std
     check({0}, 0, 2);
 }
 
-/// f(name, attention, equation, temporal, describe)
+/// Calls f(name, attention, equation, temporal, describe)
 template <class F>
 void each_mechanism(std::size_t Q, std::size_t D, std::size_t G, F&& f)
 {
@@ -89,7 +89,7 @@ void each_mechanism(std::size_t Q, std::size_t D, std::size_t G, F&& f)
     f("with word, temporal", attention_of(score::with_word{base, Y}, normalize::temporal{}), with, true, word);
 }
 
-/// Contexts, weights and all gradients of two mechanisms on the same batch; their parameters agree one by one.
+/// Checks contexts, weights and all gradients of two mechanisms on the same batch; their parameters match in order.
 void check_same(const auto& one, const auto& other, std::size_t D, const auto& describe)
 {
     using running::form;
@@ -111,7 +111,7 @@ void check_same(const auto& one, const auto& other, std::size_t D, const auto& d
 
 }  // namespace
 
-TEST_CASE("values are those of the equations: some groups, groups of one, one group")
+TEST_CASE("values match the equations: some groups, groups of one, one group")
 {
     const auto check = [](std::size_t Q, std::size_t D, std::size_t G) {
         CAPTURE(D);
@@ -125,10 +125,10 @@ TEST_CASE("values are those of the equations: some groups, groups of one, one gr
     check(3, 6, 3);
     check(3, 6, 6);
     check(3, 6, 1);
-    check(5, 38, 2);  // a group of more than a register
+    check(5, 38, 2);  // a group wider than a register
 }
 
-TEST_CASE("gradients are those of finite differences, through history")
+TEST_CASE("gradients match finite differences, through the history")
 {
     const auto base = grouped(3, 6, 2);
     support::check_gradients(attention_of(base, normalize::temporal{}), support::plain_query{3}, 6);
@@ -136,7 +136,7 @@ TEST_CASE("gradients are those of finite differences, through history")
                              support::query_with_word{3, 2}, 6);
 }
 
-TEST_CASE("the contracts are kept")
+TEST_CASE("the contracts are satisfied")
 {
     const auto base = grouped(3, 6, 3);
     support::check_report("softmax",
@@ -167,7 +167,7 @@ TEST_CASE("one group is additive attention, D groups are fine-grained attention:
                attention{score::with_word{fine, Y}, softmax, combine::elementwise_sum{}}, D, word);
 }
 
-TEST_CASE("groups: as many as V has columns, each with weights that sum to 1")
+TEST_CASE("as many groups as V has columns, each with weights that sum to 1")
 {
     const auto attend =
         attention_of(score::with_word{grouped(3, 6, 2), matrix(random({2, 4}, 4))}, normalize::temporal{});
@@ -193,7 +193,7 @@ TEST_CASE("groups: as many as V has columns, each with weights that sum to 1")
     }
 }
 
-TEST_CASE("groups that do not divide the width are refused")
+TEST_CASE("groups that do not divide the width are rejected")
 {
     const auto attend = attention_of(grouped(3, 6, 4), normalize::softmax{});
     const auto memory = attend.on(random({2, 5, 6}, 5));

@@ -27,7 +27,7 @@ TEST_CASE("additive per dimension: its equation, gradient and contracts")
     support::check_gradients(support::soft(make(3, 5)), support::plain_query{3}, 5);
 }
 
-TEST_CASE("a V of one column for each dimension is additive attention")
+TEST_CASE("a V with equal columns is additive attention")
 {
     constexpr std::size_t Q = 3, D = 5, A = 4;
     const auto W = random({Q, A}, 1), U = random({D, A}, 2);

@@ -22,7 +22,7 @@ using scalar::numbers;
 
 TEST_CASE("concat: its equation, gradient and contracts")
 {
-    // vᵀ tanh(W [s; h_j]), of the joined vector
+    // vᵀ tanh(W [s; h_j]), of the concatenated vector
     const auto W = [](std::size_t Q, std::size_t D) { return random({Q + D, 4}, 41); };
     const auto v = random({4}, 44);
     check_equation(
@@ -38,7 +38,7 @@ TEST_CASE("concat: its equation, gradient and contracts")
     check_promises(score::concat{W(3, 5), v, 3}, support::plain_query{3});
 }
 
-TEST_CASE("concat is additive with W cut in two: values and gradients")
+TEST_CASE("concat equals additive with W split in two: values and gradients")
 {
     for (const auto& [Q, D] : {std::pair<std::size_t, std::size_t>{3, 5}, {4, 4}}) {
         const auto W = random({Q + D, 7}, 1), q = random({2, Q}, 3);
@@ -86,7 +86,7 @@ TEST_CASE("concat is additive with W cut in two: values and gradients")
     }
 }
 
-TEST_CASE("concat: where W is cut")
+TEST_CASE("concat: the row where W is split")
 {
     const auto v = random({7}, 1);
     says(
@@ -110,7 +110,7 @@ TEST_CASE("concat: where W is cut")
         "linear: x is [2,4] and the matrix is [3,7]");
 }
 
-TEST_CASE("additive and concat have the paper's parameters, all of them and no others")
+TEST_CASE("additive and concat have exactly the paper's parameters")
 {
     // A peer's additive attention is Σ_i v_i tanh(q_i + k_i), without W and U; another has biases that no paper has.
     const auto W = random({3, 4}, 1), U = random({5, 4}, 2), joined = random({8, 4}, 3);
@@ -128,11 +128,11 @@ TEST_CASE("additive and concat have the paper's parameters, all of them and no o
     const array<double, 3> nothing = filled<double, 3>({1, 2, 5}, 0.0);
     const auto h = random({1, 2, 5}, 5);
     const auto check = [&](const auto& score) {
-        // tanh(0) = 0: a bias before or after it would show.
+        // tanh(0) = 0: a bias before or after it would be visible.
         const auto none = score(zeros(1, 3), score.prepare(nothing));
         CHECK(none(0, 0) == 0);
         CHECK(none(0, 1) == 0);
-        // Both sides go through their matrices: another W, or another U, gives another score.
+        // Both sides pass through their matrices: another W or another U gives another score.
         const auto e = score(random({1, 3}, 6), score.prepare(h));
         auto other = score;
         other.W(0, 1) += 1;

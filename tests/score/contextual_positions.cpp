@@ -27,7 +27,7 @@ auto counts(const Base& base)
     return attention{score::contextual_positions{base, z}, normalize::softmax{}, combine::weighted_sum{}};
 }
 
-/// The scores of Golovneva et al. 2024, section 4, number by number, of query s that stands at `place`.
+/// The scores of Golovneva et al. 2024, section 4, in scalar loops, for query s at position `place`.
 std::vector<double> by_hand(const array<double, 3>& h, const array<double, 3>& q, std::size_t b, std::size_t s,
                             std::size_t place, std::size_t n)
 {
@@ -57,7 +57,7 @@ std::vector<double> by_hand(const array<double, 3>& h, const array<double, 3>& q
 
 TEST_CASE("each query counts positions by its own gates: the paper's sums")
 {
-    const std::size_t S = 9, T = 7;  // the last queries stand at the last position
+    const std::size_t S = 9, T = 7;  // the last queries are at the last position
     const auto h = random({2, T, N}, 1, 2), q = random({2, S, N}, 2, 2);
     const lengths real{T, 4};
     const auto attend = counts(score::scaled_dot{});
@@ -80,7 +80,7 @@ TEST_CASE("each query counts positions by its own gates: the paper's sums")
     }
 }
 
-TEST_CASE("all at once, one by one, and with a memory that grows")
+TEST_CASE("all at once, one by one, and over a growing memory")
 {
     const std::size_t T = 12;
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
@@ -93,7 +93,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     check(counts(score::scaled_dot{}));
     check(attention{score::contextual_positions{score::general{random({N, N}, 5)}, z}, normalize::sigmoid{},
                     combine::weighted_sum{}});
-    // Sentences of a KV cache may differ in length: each has the number of its own query.
+    // Sentences of a KV cache may differ in length: each has its own query position.
     const auto attend = counts(score::dot{});
     const auto words = random({2, 6, N}, 3);
     const auto one = random({2, N}, 4);
@@ -109,7 +109,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     for (std::size_t j = 0; j < 3; ++j) CHECK(both.weights(1, j) == support::approx(must.weights(1, j)));
 }
 
-TEST_CASE("a window counts what lies in it")
+TEST_CASE("a window counts only its positions")
 {
     const auto h = random({1, 7, N}, 1), q = random({1, 7, N}, 2);
     const attention attend{score::contextual_positions{score::scaled_dot{}, z}, normalize::local_m{2},
@@ -126,7 +126,7 @@ TEST_CASE("a window counts what lies in it")
     }
 }
 
-TEST_CASE("gradients by annotations, queries and positions; heads; the contracts; errors")
+TEST_CASE("gradients with respect to annotations, queries and positions; heads; the contracts; errors")
 {
     const auto f = [&](const auto& h, const auto& q, const auto& positions) {
         const attention attend{score::contextual_positions{score::scaled_dot{}, positions}, normalize::softmax{},
@@ -158,7 +158,7 @@ TEST_CASE("gradients by annotations, queries and positions; heads; the contracts
         doctest::Contains("each row has a count"), shape_error);
 }
 
-TEST_CASE("the operation: far scores, float, and positions that are cut off")
+TEST_CASE("the operation: scores far apart, float, and clipped positions")
 {
     const lengths up_to{3, 2}, begin{0, 1};
     const auto op = [&](const auto& e, const auto& table) {
@@ -170,7 +170,7 @@ TEST_CASE("the operation: far scores, float, and positions that are cut off")
     CHECK(y(0, 0) == 1e4f + 3);  // two gates are open
     CHECK(y(0, 1) == -1e4f + 1);
     CHECK(y(0, 2) == 1e4f + 1);
-    CHECK(y(0, 3) == 0);                     // behind the query
-    CHECK(y(1, 0) == support::approx(0.5));  // one key from 1 on, its gate half open
+    CHECK(y(0, 3) == 0);                     // after the query
+    CHECK(y(1, 0) == support::approx(0.5));  // one key from 1 on, with a gate of 1/2
     CHECK(y(1, 1) == 0);
 }

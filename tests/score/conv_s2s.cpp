@@ -66,7 +66,7 @@ TEST_CASE("conv_s2s: keys z, values z + x")
         for (std::size_t k = 0; k < D; ++k) CHECK(now.context(row, k) == doctest::Approx(c[k]).epsilon(1e-13));
     }
 
-    // Gradients with respect to all of them: keys and values differ.
+    // Gradients with respect to all tensors: keys and values differ.
     support::inputs<array<double, 2>, array<double, 1>, array<double, 3>, array<double, 3>, array<double, 2>,
                     array<double, 2>>
         all{{W, b, z, x, h, g}};

@@ -24,7 +24,7 @@ double cosine_of(const numbers& a, const numbers& b)
 
 }  // namespace
 
-TEST_CASE("cosine: its equation, gradient and contracts, with a scale that is learned and with a word, too")
+TEST_CASE("cosine: its equation, gradient and contracts, also with a learned scale and with a word")
 {
     const auto plain = [](std::size_t, std::size_t D) { return support::plain_query{D}; };
     const auto thrice = [](std::size_t, std::size_t) {
@@ -32,7 +32,7 @@ TEST_CASE("cosine: its equation, gradient and contracts, with a scale that is le
     };
     const score::cosine<> given{.scale = 3};
     const score::cosine learned{array<double, 1>{3}};
-    // A scale that stays and one that learns differ in one multiplication of the query.
+    // A constant and a learned scale differ in one multiplication of the query.
     support::check_values(soft(given), thrice(5, 5), false, plain(5, 5), 5);
     check_equation([&](std::size_t, std::size_t) { return learned; }, thrice, plain);
     check_promises(learned, support::plain_query{5});
@@ -46,7 +46,7 @@ TEST_CASE("cosine: its equation, gradient and contracts, with a scale that is le
                           5);
 }
 
-TEST_CASE("cosine: scores of -scale to scale, and 0 for a vector without direction")
+TEST_CASE("cosine: scores of -scale to scale, and 0 for a vector of length 0")
 {
     const score::cosine<> cosine{.scale = 10};
     const array<double, 2> q{{3, 4}, {0, 0}, {1e200, 0}};

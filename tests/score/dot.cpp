@@ -9,7 +9,7 @@ using namespace heed;
 using support::random;
 namespace scalar = support::scalar;
 
-TEST_CASE("dot: its equation, gradient and contracts; widths that differ are refused")
+TEST_CASE("dot: its equation, gradient and contracts; different widths are rejected")
 {
     support::check_score([](std::size_t, std::size_t) { return score::dot{}; },
                          [](std::size_t, std::size_t) { return scalar::dot(); },

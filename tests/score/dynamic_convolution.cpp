@@ -47,7 +47,7 @@ double by_hand(const array<double, 3>& x, std::size_t b, std::size_t i, std::siz
 
 }  // namespace
 
-TEST_CASE("the sum of the paper, for odd and even widths, both sides and the past, dynamic and lightweight")
+TEST_CASE("the paper's sum, for odd and even widths, both sides and the past, dynamic and lightweight")
 {
     const std::size_t T = 7;
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
@@ -77,7 +77,7 @@ TEST_CASE("the sum of the paper, for odd and even widths, both sides and the pas
     }
 }
 
-TEST_CASE("all at once, one by one, with a memory that grows, and in windows")
+TEST_CASE("all at once, one by one, over a growing memory, and in windows")
 {
     const std::size_t T = 12;
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
@@ -91,12 +91,12 @@ TEST_CASE("all at once, one by one, with a memory that grows, and in windows")
     check(convolves(dynamic(3, past)));
     check(convolves(score::lightweight_convolution{random({3}, 5), past}));
     check(attention{dynamic(5), normalize::ratio{}, combine::weighted_sum{}});
-    // Where only the kernel's window is computed, the same.
+    // The result is the same if only the kernel's window is computed.
     const auto whole = convolves(dynamic(5));
     const attention window{dynamic(5), normalize::local_m{2, normalize::retention{}}, combine::weighted_sum{}};
     const auto a = whole(whole.on(h), q), b = window(window.on(h), q);
     CHECK(support::distance(a, b) < 1e-12);
-    // Each sentence of a KV cache has the number of its own query: both look at their last word but one.
+    // Each sentence of a KV cache has its own query position: both attend to their second-to-last word.
     const attention before{score::lightweight_convolution{array<double, 1>{0, 50, 0}, past}, normalize::retention{},
                            combine::weighted_sum{}};
     auto state = before.start(before.on(h));
@@ -106,7 +106,7 @@ TEST_CASE("all at once, one by one, with a memory that grows, and in windows")
     CHECK(seen(1, 3) == support::approx(1));
 }
 
-TEST_CASE("gradients by annotations, queries and kernels; heads; the contracts; errors")
+TEST_CASE("gradients with respect to annotations, queries and kernels; heads; the contracts; errors")
 {
     const auto f = [&](const auto& h, const auto& q, const auto& W, const auto& w) {
         const auto a = convolves(score::dynamic_convolution{W});
@@ -126,9 +126,9 @@ TEST_CASE("gradients by annotations, queries and kernels; heads; the contracts; 
     const auto op = [&](const auto& w) { return ops::at_distances(w, std::size_t{1}, std::size_t{4}, up_to, begin); };
     CHECK_GRADIENT(op, random({2, 3}, 1));
     const auto y = op(array<double, 2>{{1, 2, 3}, {4, 5, 6}});
-    CHECK(y == array<double, 2>{{0, 1, 2, 3}, {5, 6, 0, 0}});  // query 2 of keys from 0, and query 1 of keys from 1
+    CHECK(y == array<double, 2>{{0, 1, 2, 3}, {5, 6, 0, 0}});  // query 2 over keys from 0, query 1 over keys from 1
 
-    // What a position holds beyond the sentence or the kernel is not read.
+    // Positions beyond the sentence or the kernel are not read.
     auto h = random({1, 6, N}, 1);
     const auto q = random({1, 6, N}, 2);
     const auto attend = convolves(dynamic(3));

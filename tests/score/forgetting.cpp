@@ -32,7 +32,7 @@ auto forgets(const Base& base)
 auto with(const auto& score) { return attention{score, normalize::softmax{}, combine::weighted_sum{}}; }
 auto additive() { return score::additive{random({N, 3}, 5), random({N, 3}, 6), random({3}, 7)}; }
 
-/// Σ_{l=j+1..i} log σ(w · x_l + b), one position after the other; its opposite if i < j.
+/// Σ_{l=j+1..i} log σ(w · x_l + b), by a loop over positions; negated if i < j.
 double between(const array<double, 3>& x, std::size_t batch, std::size_t i, std::size_t j)
 {
     double sum = 0;
@@ -44,7 +44,7 @@ double between(const array<double, 3>& x, std::size_t batch, std::size_t i, std:
     return i < j ? -sum : sum;
 }
 
-/// All at once, one by one, and with a memory that grows: one word, and then some, at a time.
+/// Checks all at once, one by one, and a growing memory, by one word and by several.
 void check(const auto& attend, std::size_t T)
 {
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
@@ -66,9 +66,9 @@ void check(const auto& attend, std::size_t T)
 
 }  // namespace
 
-TEST_CASE("each score falls by the gates of the later positions")
+TEST_CASE("each score is reduced by the gates of the later positions")
 {
-    const std::size_t S = 80, T = 70;  // with tiles; the last queries stand behind the memory, at its last position
+    const std::size_t S = 80, T = 70;  // with tiles; the last queries are at the memory's last position
     const auto h = random({2, T, N}, 1), q = random({2, S, N}, 2);
     const lengths real{T, 40};
     constexpr double bias = 0.3;
@@ -106,7 +106,7 @@ TEST_CASE("each score falls by the gates of the later positions")
     }
 }
 
-TEST_CASE("any base: its own scores, and the difference of the sums")
+TEST_CASE("any base: the base's scores, and the difference of the sums")
 {
     const std::size_t T = 6;
     const auto h = random({2, T, N}, 1);
@@ -133,10 +133,10 @@ TEST_CASE("any base: its own scores, and the difference of the sums")
     check_base(score::modified{score::dot{}, [](auto e, score_index p) { return 2 * tanh(e / 2) - 0.1 * p.key; }});
 }
 
-TEST_CASE("all at once, one by one, and with a memory that grows")
+TEST_CASE("all at once, one by one, and over a growing memory")
 {
     const auto capped = [](auto e, score_index p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
-    for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without tiles, and with them
+    for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without and with tiles
         check(attention{forgets(score::rotary{score::scaled_dot{}}), normalize::sigmoid{}, combine::weighted_sum{}}, T);
         check(with(score::modified{forgets(score::dot{}), capped}), T);
         check(with(forgets(score::modified{score::dot{}, capped})), T);
@@ -150,12 +150,12 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     check(attention{forgets(additive()), normalize::stick_breaking{}, combine::weighted_sum{}}, 7);
 }
 
-TEST_CASE("temporal normalizers see the query's own sum, and windows are those of the memory")
+TEST_CASE("temporal normalizers use the query's sum, and windows use the memory's sums")
 {
     const auto h = random({2, 9, N}, 1), q = random({2, 6, N}, 2);
     const attention temporal{forgets(score::dot{}), normalize::temporal{}, combine::weighted_sum{}};
     const attention window{forgets(score::dot{}), normalize::local_m{2, normalize::sigmoid{}}, combine::weighted_sum{}};
-    // e'_t / Σ_{k<t} e'_k with scores that have D in them, by hand.
+    // e'_t / Σ_{k<t} e'_k with scores that include D, computed by a scalar loop.
     auto state = temporal.start(temporal.on(h));
     auto at = window.start(window.on(h));
     std::vector<double> past(9, 0.0);
@@ -179,7 +179,7 @@ TEST_CASE("temporal normalizers see the query's own sum, and windows are those o
     }
 }
 
-TEST_CASE("gradients by annotations, queries, gate and bias, with and without tiles")
+TEST_CASE("gradients with respect to annotations, queries, gate and bias, with and without tiles")
 {
     for (const std::size_t T : {std::size_t{5}, std::size_t{65}}) {
         const auto f = [&](const auto& h, const auto& q, const auto& W, const auto& bias) {
@@ -187,7 +187,7 @@ TEST_CASE("gradients by annotations, queries, gate and bias, with and without ti
                                    combine::weighted_sum{}};
             return attend(attend.on(h), q, causal{});
         };
-        // All on the tape; the gate alone, so that values are plain and keys are not; the queries alone.
+        // All on the tape; the gate alone, so that values are plain and keys are taped; the queries alone.
         const auto check_found = [&](const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), found.text()); };
         const auto h = random({1, T, 2}, 1), q = random({1, T, 2}, 2);
         const auto W = random({2, 1}, 3);
@@ -214,7 +214,7 @@ TEST_CASE("gradients by annotations, queries, gate and bias, with and without ti
     CHECK(off(attention{forgets(score::dot{}), normalize::sigmoid{}, combine::weighted_sum{}}, causal{}) < 1e-9);
 }
 
-TEST_CASE("a sum over a long memory is exact to the type's last digits")
+TEST_CASE("a sum over a long memory is accurate to the last digits")
 {
     const std::size_t T = 4000;
     array<float, 3> h(shape_of_rank<3>{1, T, 2}, 1.0f);
@@ -225,7 +225,7 @@ TEST_CASE("a sum over a long memory is exact to the type's last digits")
     auto state = attend.start(memory);
     state.step = T - 1;
     const auto weights = attend.step(memory, array<float, 2>{{0, 0}}, state).weights;
-    const double gate = 1 / (1 + std::exp(-0.5));  // weights fall by it from one position to the next
+    const double gate = 1 / (1 + std::exp(-0.5));  // the factor of weights from one position to the next
     CHECK(weights(0, T - 1) == doctest::Approx(1 - gate).epsilon(1e-3));
     CHECK(weights(0, T - 2) == doctest::Approx(gate * (1 - gate)).epsilon(1e-3));
 }

@@ -35,8 +35,7 @@ auto fades(const Base& base)
 }
 const score::kernel elu{score::elu_plus_one{}};
 
-/// The gradient with all on the tape; with the gate alone, so that values are plain and keys are not; and with the
-/// query alone.
+/// The gradient with all on the tape, with the gate alone (plain values, taped keys), and with the query alone.
 void check_some_on_the_tape(const auto& f, const auto& h, const auto& q, const auto& W, const auto& bias)
 {
     for (const auto& found :
@@ -45,7 +44,7 @@ void check_some_on_the_tape(const auto& f, const auto& h, const auto& q, const a
         CHECK_MESSAGE(bool(found), found.text());
 }
 
-/// Is the form of linear time the one that is used?
+/// Whether the linear-time form runs.
 template <class Mask>
 bool is_linear(const auto& attend, std::size_t T, const Mask&)
 {
@@ -92,7 +91,7 @@ TEST_CASE("each score is multiplied by the gates of the later positions")
     }
 }
 
-TEST_CASE("linear time is pair by pair, forward and backward; and where it does not fit, pairs are compared")
+TEST_CASE("linear time equals pair by pair, forward and backward, and other cases fall back to pairs")
 {
     const lengths real({70, 33, 0});
     const auto off = [&](const auto& attend, const auto& mask, std::size_t S) {
@@ -100,8 +99,8 @@ TEST_CASE("linear time is pair by pair, forward and backward; and where it does 
     };
     const auto shared = shares(fades(elu));
     CHECK(off(shared, causal{}, 70) < 1e-11);
-    CHECK(off(sums(fades(score::rotary{score::scaled_dot{}})), causal{}, 75) < 1e-11);  // some queries stand at the end
-    // Queries that stand before what they see, other masks, and a second decay.
+    CHECK(off(sums(fades(score::rotary{score::scaled_dot{}})), causal{}, 75) < 1e-11);  // some queries are at the end
+    // Queries before their visible keys, other masks, and a second decay.
     CHECK_FALSE(detail::fits_sums(shared.score, {}, lengths{70}, 0, 20));
     CHECK(detail::fits_sums(shared.score, {}, lengths{70}, 50, 20));
     CHECK_FALSE(is_linear(shared, 70, no_mask{}));
@@ -111,7 +110,7 @@ TEST_CASE("linear time is pair by pair, forward and backward; and where it does 
     CHECK(off(sums(fades(score::dot{}), 0.9), causal{}, 70) < 1e-11);
 }
 
-TEST_CASE("a stream of words, and a memory that grows: as all at once; and a stream trains")
+TEST_CASE("a stream of words and a growing memory equal all at once, and a stream trains")
 {
     const std::size_t T = 23;
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
@@ -144,7 +143,7 @@ TEST_CASE("a stream of words, and a memory that grows: as all at once; and a str
     check_some_on_the_tape(trained, random({2, 5, N}, 1), random({2, N}, 2), w, b);
 }
 
-TEST_CASE("gradients by annotations, queries, gate and bias, in linear time and pair by pair")
+TEST_CASE("gradients with respect to annotations, queries, gate and bias, in linear time and pair by pair")
 {
     for (const std::size_t T : {std::size_t{3}, std::size_t{66}}) {
         const auto f = [&](const auto& h, const auto& q, const auto& W, const auto& bias) {
@@ -155,7 +154,7 @@ TEST_CASE("gradients by annotations, queries, gate and bias, in linear time and 
     }
 }
 
-TEST_CASE("in float, over a long memory: what is far away fades to 0, and nothing overflows")
+TEST_CASE("in float, over a long memory: distant positions decay to 0, without overflow")
 {
     const std::size_t T = 3000;
     array<float, 3> h(shape_of_rank<3>{1, T, 2}, 1.0f), q = h;
@@ -178,7 +177,7 @@ TEST_CASE("in float, over a long memory: what is far away fades to 0, and nothin
     }
 }
 
-TEST_CASE("heads have gates of their own; the contracts; errors")
+TEST_CASE("heads have separate gates; the contracts; errors")
 {
     const std::size_t T = 40;
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);

@@ -26,7 +26,7 @@ auto score_of(std::size_t seed = 60)
 }
 auto graves() { return attention{score_of(), normalize::retention{}, combine::weighted_sum{}}; }
 
-/// Graves 2013, §5.1, one number after the other: φ of one sentence at each step.
+/// Graves 2013, §5.1, in scalar loops: φ of one sentence at each step.
 std::vector<std::vector<double>> windows(const auto& score, const std::vector<std::vector<double>>& queries,
                                          std::size_t positions)
 {
@@ -54,7 +54,7 @@ std::vector<std::vector<double>> windows(const auto& score, const std::vector<st
 
 }  // namespace
 
-TEST_CASE("a mixture of Gaussians is its equations, step after step, in batches")
+TEST_CASE("a mixture of Gaussians matches its equations, step by step, in batches")
 {
     const auto attend = graves();
     const lengths real{7, 0, 1, 4};
@@ -87,7 +87,7 @@ TEST_CASE("a mixture of Gaussians is its equations, step after step, in batches"
     CHECK(most > 0.1);
 }
 
-TEST_CASE("by hand: a window moves by one position at a time, and counts from 1")
+TEST_CASE("computed manually: a window moves by one position at a time, and counts from 1")
 {
     const array<double, 2> nothing(shape_of_rank<2>{1, 1}, 0.0), none(shape_of_rank<2>{1, 2}, 0.0);
     const attention attend{score::gaussian_mixture{none, array<double, 1>{0.0, 30.0}, nothing, array<double, 1>{0.0}},
@@ -116,7 +116,7 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     const auto everywhere = ops::gaussian_mixture(array<float, 2>{{0, -great}}, array<float, 2>{{9}}, places);
     CHECK(support::same_bits(everywhere, array<float, 2>{{1, 1, 1}}));
 
-    // A height that would overflow is cut off, and has no slope there.
+    // A height that would overflow is clipped, and has no gradient.
     const auto high = ops::gaussian_mixture(array<float, 2>{{great, 0}}, array<float, 2>{{2}}, places);
     CHECK(high(0, 1) == doctest::Approx(std::exp(40.0F)).epsilon(1e-5));
     const auto of_shapes = [](const auto& shapes) {
@@ -129,7 +129,7 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     CHECK(taped.gradient(shapes_on).data[0] == 0);
     CHECK(taped.gradient(shapes_on).data[1] > 0);
 
-    // No NaN in the backward pass, either: what has no weight has no gradient.
+    // The backward pass has no NaN either: a position without weight has no gradient.
     ad::tape<float> on;
     const array<float, 2> shapes{{0, 0, great, 0}}, before{{1, 0}}, steps{{0, great}};
     const auto s = on.parameter(shapes), k = on.parameter(before), x = on.parameter(steps);
@@ -138,7 +138,7 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     for (const auto& gradient : {on.gradient(s), on.gradient(k), on.gradient(x)}) {
         for (std::size_t i = 0; i < gradient.size(); ++i) CHECK(std::isfinite(gradient.data[i]));
     }
-    CHECK(on.gradient(s).data[0] == 2);  // the first bell stands on position 2, and only there
+    CHECK(on.gradient(s).data[0] == 2);  // the first Gaussian covers only position 2
 }
 
 TEST_CASE("gradients of the operations")
@@ -170,7 +170,7 @@ TEST_CASE("gradients flow through the windows of several steps")
     CHECK_MESSAGE(bool(found), found.text());
 }
 
-TEST_CASE("a mixture keeps the contracts as weights, and as scores of a softmax within a window")
+TEST_CASE("a mixture satisfies the contracts as weights, and as scores of a softmax within a window")
 {
     const auto check = [](const auto& policy) {
         const attention attend{score_of(), policy, combine::weighted_sum{}};
@@ -181,7 +181,7 @@ TEST_CASE("a mixture keeps the contracts as weights, and as scores of a softmax 
     check(normalize::local_m{1});
 }
 
-TEST_CASE("a memory that grows gets the positions behind the old ones, and a window keeps its places")
+TEST_CASE("a growing memory appends positions, and a window keeps its indices")
 {
     const auto attend = graves();
     const auto h = random({2, 6, D}, 1);
@@ -197,7 +197,7 @@ TEST_CASE("a memory that grows gets the positions behind the old ones, and a win
                              attend.step(whole, query, attend.start(whole)).weights));
 }
 
-TEST_CASE("shapes that do not fit are errors")
+TEST_CASE("shapes that do not fit are rejected")
 {
     const auto misfit = [](std::size_t columns, std::size_t components) {
         const attention attend{score::gaussian_mixture{random({Q, columns}, 1), random({columns}, 2),

@@ -10,7 +10,7 @@ using support::random;
 using support::soft;
 namespace scalar = support::scalar;
 
-TEST_CASE("general: its equation, gradient and contracts; a matrix that does not fit is refused")
+TEST_CASE("general: its equation, gradient and contracts; a matrix that does not fit is rejected")
 {
     const auto W = [](std::size_t Q, std::size_t D) { return random({Q, D}, 1); };
     support::check_score([&](std::size_t Q, std::size_t D) { return score::general{W(Q, D)}; },
@@ -25,7 +25,7 @@ TEST_CASE("general: its equation, gradient and contracts; a matrix that does not
         "linear: x is [2,4] and the matrix is [3,5]");
 }
 
-TEST_CASE("a word over dot is a word over general with the identity")
+TEST_CASE("a word over dot equals a word over general with the identity matrix")
 {
     array<double, 2> eye = filled<double, 2>({5, 5}, 0.0);
     for (std::size_t i = 0; i < 5; ++i) eye(i, i) = 1;

@@ -50,7 +50,7 @@ TEST_CASE("the score is the inner product of the features of query and key")
                             "x is [2,4]"));
 }
 
-TEST_CASE("random features are softmax on average")
+TEST_CASE("random features approximate softmax on average")
 {
     const auto h = random({1, 5, D}, 1), q = random({1, 3, D}, 2);
     const attention exact{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};

@@ -20,7 +20,7 @@ struct three_sentences {
     lengths real{3, 1, 0};
 };
 
-/// As the steps of a batch that is cut into rows, and into windows.
+/// As steps map state to some rows of the batch, and to windows.
 struct rows_from_second {
     lengths_view part(const lengths_view& all) const { return all.rows(1, 2); }
 };
@@ -30,7 +30,7 @@ struct cut_window {
 
 }  // namespace
 
-TEST_CASE("a query stands at its own position, or at the last one of a shorter sentence")
+TEST_CASE("a query is at its own position, or at the last position of a shorter sentence")
 {
     const scratch here;
     const three_sentences memory;
@@ -43,7 +43,7 @@ TEST_CASE("a query stands at its own position, or at the last one of a shorter s
     CHECK(all.first.batch() == 0);
 }
 
-TEST_CASE("a part of a batch has the counts of its rows, a window knows its first key")
+TEST_CASE("part of a batch has the counts of its rows, and a window its first key")
 {
     const scratch here;
     const auto now = score::keys_up_to_query::of_step(1, three_sentences{});
@@ -57,11 +57,11 @@ TEST_CASE("a part of a batch has the counts of its rows, a window knows its firs
     const lengths_view count = now.count;  // 2, 1, 0
     CHECK(ops::detail::keys_of_row(count, cut.first, 0, 2) == 1);
     CHECK(ops::detail::keys_of_row(count, cut.first, 2, 2) == 0);
-    CHECK(ops::detail::keys_of_row(count, lengths_view{}, 0, 1) == 1);   // only one of the two is there
-    CHECK(ops::detail::keys_of_row(lengths{1}, lengths{3}, 0, 2) == 0);  // the window begins behind the query
+    CHECK(ops::detail::keys_of_row(count, lengths_view{}, 0, 1) == 1);   // only one of the two is visible
+    CHECK(ops::detail::keys_of_row(lengths{1}, lengths{3}, 0, 2) == 0);  // the window begins after the query
 }
 
-TEST_CASE("counts that do not fit the rows are refused")
+TEST_CASE("counts that do not fit the rows are rejected")
 {
     const auto refused = [](const lengths& count, const lengths& first, std::size_t rows) {
         return support::message_of<shape_error>([&] { ops::detail::require_places("here", count, first, rows); });

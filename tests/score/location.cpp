@@ -34,7 +34,7 @@ TEST_CASE("location: a word is added to the projected query")
                             ops::softmax(e, real)) < 1e-14);
 }
 
-TEST_CASE("location: the query alone says where, whatever is there")
+TEST_CASE("location: scores depend only on the query, not on the annotations")
 {
     const auto W = random({3, 7}, 1), q = random({2, 3}, 2);
     const auto attend = soft(score::location{W});
@@ -79,7 +79,7 @@ TEST_CASE("location: the query alone says where, whatever is there")
         "score::location: 8 positions but W is [3,7], with columns for at most 7; make W as wide as the longest "
         "sentence, or truncate the annotations");
 
-    // Part of the keys gives the same part of the scores: inside a window, a position keeps its own.
+    // A range of keys gives the same range of scores: in a window, a position keeps its index.
     const auto keys = attend.score.prepare(random({2, 7, 5}, 3));
     window where;
     where.begin = {2, 6};
@@ -90,7 +90,7 @@ TEST_CASE("location: the query alone says where, whatever is there")
     CHECK(part(1, 0) == e(1, 6));
 }
 
-TEST_CASE("gather: the numbers at some columns")
+TEST_CASE("gather: the numbers in the given columns")
 {
     const auto x = random({2, 4}, 1);
     const array<double, 3> at{{{2}, {0}, {2}}, {{3}, {3}, {1}}};

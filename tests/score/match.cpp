@@ -41,7 +41,7 @@ TEST_CASE("match: its equation, gradient and contracts, and with a word")
                           support::query_with_word{5, 2}, 5);
 }
 
-TEST_CASE("match: one at the annotation itself, and its matrix is ops::match_matrix")
+TEST_CASE("match: 1 at the annotation itself, and its matrix is ops::match_matrix")
 {
     const auto x = random({2, 3, 5}, 1), y = random({2, 4, 5}, 2);
     const auto A = ops::match_matrix(x, y);

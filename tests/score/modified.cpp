@@ -32,7 +32,7 @@ auto by(const auto& normalize)
     return attention{score::modified{score::dot{}, far, f}, normalize, combine::weighted_sum{}};
 }
 
-/// Contexts of softmax over the keys begin … end − 1 of each query and sentence, number by number.
+/// Contexts of softmax over keys begin … end − 1 of each query and sentence, in scalar loops.
 array<double, 3> within(const array<double, 3>& h, const array<double, 3>& q, const auto& window)
 {
     array<double, 3> contexts({B, S, N});
@@ -56,7 +56,7 @@ array<double, 3> within(const array<double, 3>& h, const array<double, 3>& q, co
 
 }  // namespace
 
-TEST_CASE("a function of places, one query after the other: within a window, and without one")
+TEST_CASE("a function of indices, one query after another, with and without a window")
 {
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
     const std::size_t reach = 2;
@@ -78,7 +78,7 @@ TEST_CASE("a function of places, one query after the other: within a window, and
     }
 }
 
-TEST_CASE("what goes back through a window")
+TEST_CASE("gradients through a window")
 {
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
     CHECK_GRADIENT(
@@ -92,8 +92,8 @@ TEST_CASE("what goes back through a window")
 
 namespace {
 
-/// Contexts of 64 queries over 80 keys and, behind them, the gradients of what they were made of. In tiles, or
-/// `composed`, as a mask of truth values has it.
+/// Contexts of 64 queries over 80 keys, followed by the gradients of their inputs. In tiles, or `composed`, as with a
+/// boolean mask.
 std::vector<double> by_function(const auto& function, bool composed)
 {
     constexpr std::size_t queries = 64, keys = 80, width = 5;
@@ -118,7 +118,7 @@ std::vector<double> by_function(const auto& function, bool composed)
     return all;
 }
 
-/// The same contexts, number by number.
+/// The same contexts in scalar loops.
 std::vector<double> by_number(const auto& function)
 {
     constexpr std::size_t queries = 64, keys = 80, width = 5;
@@ -140,7 +140,7 @@ std::vector<double> by_number(const auto& function)
 
 }  // namespace
 
-TEST_CASE("a constant in float narrows no score in double: in tiles, composed, and in their gradients")
+TEST_CASE("a float constant does not reduce the precision of double scores: in tiles, composed, and in their gradients")
 {
     const std::vector<float> floats{0.3F, 0.7F};
     const std::vector<double> same(floats.begin(), floats.end());
@@ -158,7 +158,8 @@ TEST_CASE("a constant in float narrows no score in double: in tiles, composed, a
                 CHECK(is[i] == support::approx(must[i], support::gradient_tolerance<double>));
         }
     };
-    // A product, a quotient and a table of constants, each in a score; a constant term alone shifts no weight.
+    // A product, a quotient and a table of constants, each in a score; a single constant term would not change the
+    // weights.
     check(
         [=](auto e, score_index p) {
             const auto apart = abs(p.query - p.key);
@@ -179,7 +180,7 @@ TEST_CASE("a constant in float narrows no score in double: in tiles, composed, a
         [=](double e, double s, double t) { return e - slope * (s - t); });
 }
 
-TEST_CASE("a function of the score knows the sentence, in a step by rows, too")
+TEST_CASE("a function of the score reads the sentence index, also in a step by rows")
 {
     const auto by_sentence = [](auto e, score_index p) { return e * (1 + p.batch) - 0.1 * p.key * p.batch; };
     const auto each = [&](const auto& base, const auto& normalize) {
@@ -206,7 +207,7 @@ TEST_CASE("a function of the score knows the sentence, in a step by rows, too")
 }
 
 #if defined(HEED_SIMD_HAS_MXCSR)
-TEST_CASE("distant scores make no subnormal numbers, with which processors compute slowly")
+TEST_CASE("distant scores produce no subnormal numbers, which are slow")
 {
     const attention attend{score::modified{score::scaled_dot{}, heed::papers::press2022::linear_bias{4}},
                            normalize::softmax{}, combine::weighted_sum{}};

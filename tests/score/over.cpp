@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// Scores that wrap scores: whichever is on top, both keep their state, and each step reaches both.
+// Scores that wrap scores: in any order, both keep their state, and each step updates both.
 
 using namespace heed;
 using support::random;
@@ -37,7 +37,7 @@ auto location_over(const auto& base)
     return score::with_location{base, random({2, 3}, 51), random({2, sizes.alignment}, 52)};
 }
 
-/// f(name, over), where over(base) lays a score with a state over another one.
+/// Calls f(name, over), where over(base) wraps a base in a score with a state.
 template <class F>
 void each_with_memory(F&& f)
 {
@@ -60,7 +60,7 @@ void each_with_memory(F&& f)
 
 auto attend_with(const auto& score) { return attention{score, normalize::temporal{}, combine::weighted_sum{}}; }
 
-/// The weights of four steps, all in one.
+/// The weights of four steps, concatenated.
 std::vector<double> weights_of(const auto& attend, const auto& query_of)
 {
     const auto memory = attend.on(random({2, 5, sizes.width}, 1), lengths{5, 3});
@@ -88,7 +88,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b)
 
 }  // namespace
 
-TEST_CASE("a word, a score with a state and a recurrence: in either order the same, and each gets what it reads")
+TEST_CASE("a word, a score with a state and a recurrence: the order does not matter, and each gets its input")
 {
     const auto word_and_recurrence = weights_of(attend_with(word_over(recurrence_over(parameters.score()))), query_at);
     each_with_memory([&](const std::string& name, const auto& over) {
@@ -97,7 +97,7 @@ TEST_CASE("a word, a score with a state and a recurrence: in either order the sa
         const auto other = attend_with(recurrence_over(over(word_over(parameters.score()))));
         const auto weights = weights_of(one, query_at);
         CHECK(apart(weights, weights_of(other, query_at)) < 1e-14);
-        // Each part matters: without the score with a state, the word, or the recurrence, the weights differ.
+        // Each component matters: without the score with a state, the word, or the recurrence, the weights differ.
         CHECK(apart(weights, word_and_recurrence) > 1e-3);
         auto no_word = one, no_recurrence = one;
         no_word.score.Y.fill(0.0);
@@ -108,14 +108,14 @@ TEST_CASE("a word, a score with a state and a recurrence: in either order the sa
     });
 }
 
-TEST_CASE("a word over recurrence over coverage: gradients through both states, every form alike")
+TEST_CASE("a word over recurrence over coverage: gradients through both states, in every form")
 {
     const auto attend = attend_with(word_over(recurrence_over(coverage_over(parameters.score()))));
     support::check_gradients(attend, describe, sizes.width);
     support::check_verified(attend, verification_sizes{.query = sizes.query, .width = sizes.width}, describe);
 }
 
-TEST_CASE("a word over a score with a state: a first state can be given, and words can be projected in advance")
+TEST_CASE("a word over a score with a state: an initial state can be given, and words can be projected in advance")
 {
     const auto location = location_over(parameters.score());
     const auto attend = attend_with(word_over(location));

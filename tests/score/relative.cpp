@@ -54,7 +54,7 @@ TEST_CASE("relative positions, few and many queries: the paper's sum")
     }
 }
 
-TEST_CASE("relative positions go on with a memory that grows, with a state, within a window")
+TEST_CASE("relative positions continue with a growing memory, with a state, within a window")
 {
     const auto attend = with(random({N, 2 * R + 1}, 5));
     const auto h = random({2, 80, N}, 1), q = random({2, 80, N}, 2);
@@ -71,7 +71,7 @@ TEST_CASE("relative positions go on with a memory that grows, with a state, with
     CHECK(distance(of_window, attend(attend.on(h), q, band)) < 1e-12);
 }
 
-TEST_CASE("what goes back through relative positions, few queries and many")
+TEST_CASE("gradients through relative positions, with few queries and many")
 {
     for (const std::size_t T : {std::size_t{4}, std::size_t{66}}) {
         const auto f = [](const auto& d, const auto& q, const auto& h) {
@@ -86,7 +86,7 @@ TEST_CASE("what goes back through relative positions, few queries and many")
     }
 }
 
-TEST_CASE("an even number of distances is refused")
+TEST_CASE("an even number of distances is rejected")
 {
     const auto attend = with(random({N, 4}, 5));
     const auto h = random({1, 3, N}, 1);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t N = 6;
 
-/// One vector turned by hand.
+/// One vector rotated in scalar code.
 std::vector<double> turned(std::vector<double> x, std::size_t position, const ops::rotation& how)
 {
     std::vector<double> y = x;
@@ -35,7 +35,7 @@ std::vector<double> turned(std::vector<double> x, std::size_t position, const op
     return y;
 }
 
-/// All at once, one by one, and with a memory that grows: one word, and then some, at a time.
+/// Checks all at once, one by one, and a growing memory, by one word and by several.
 void check(const auto& attend, std::size_t T)
 {
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
@@ -55,7 +55,7 @@ auto with(const auto& score) { return attention{score, normalize::softmax{}, com
 
 }  // namespace
 
-TEST_CASE("pairs of numbers are turned with the position")
+TEST_CASE("pairs of numbers are rotated by their position")
 {
     const auto x = random({2, 5, N}, 1);
     for (const ops::rotation how : {ops::rotation{},
@@ -77,7 +77,7 @@ TEST_CASE("pairs of numbers are turned with the position")
                          shape_error);
 }
 
-TEST_CASE("a part of each vector is turned: the same scores as of vectors turned by hand")
+TEST_CASE("a slice of each vector is rotated: the scores equal those of manually rotated vectors")
 {
     const ops::rotation how{100, ops::turned_pairs::halves, 4};
     const auto h = random({2, 5, N}, 1), q = random({2, 5, N}, 2);
@@ -111,7 +111,7 @@ TEST_CASE("a part of each vector is turned: the same scores as of vectors turned
     CHECK_THROWS_WITH_AS(wide.on(h), doctest::Contains("rotate: a width of 8 for vectors of size 6"), shape_error);
 }
 
-TEST_CASE("only distances count")
+TEST_CASE("only distances matter")
 {
     const auto attend = with(score::rotary{score::dot{}});
     const auto h = random({1, 4, N}, 1);
@@ -128,10 +128,10 @@ TEST_CASE("only distances count")
     CHECK(distance(a, c) > 1e-3);
 }
 
-TEST_CASE("all at once, one by one, and with a memory that grows")
+TEST_CASE("all at once, one by one, and over a growing memory")
 {
     const auto capped = [](auto e, score_index p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
-    for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without tiles, and with them
+    for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without and with tiles
         check(with(score::rotary{score::scaled_dot{}}), T);
         check(with(score::rotary{score::scaled_dot{}, {100, ops::turned_pairs::halves}}), T);
         check(with(score::rotary{score::scaled_dot{}, {.base = 100, .width = 4}}), T);
@@ -150,7 +150,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     check(with(score::rotary{score::additive{random({N, 4}, 5), random({N, 4}, 6), random({4}, 7)}}), 7);
 }
 
-TEST_CASE("gradients through turned queries and keys")
+TEST_CASE("gradients through rotated queries and keys")
 {
     for (const std::size_t T : {std::size_t{5}, std::size_t{65}}) {
         const auto f = [&](const auto& h, const auto& q) {

@@ -15,7 +15,7 @@ using support::random;
 namespace scalar = support::scalar;
 using scalar::numbers;
 
-TEST_CASE("scaled dot: its equation, gradient and contracts, with a word, too")
+TEST_CASE("scaled dot: its equation, gradient and contracts, also with a word")
 {
     const auto plain = [](std::size_t, std::size_t D) { return support::plain_query{D}; };
     const auto scaled = [](std::size_t, std::size_t D) {
@@ -35,14 +35,14 @@ TEST_CASE("scaled dot: its equation, gradient and contracts, with a word, too")
                           support::query_with_word{5, 2}, 5);
 }
 
-TEST_CASE("scaled dot: d from the shapes, or a given scale")
+TEST_CASE("scaled dot: the scale follows from the shapes, or is given")
 {
     const auto q = random({2, 16}, 1);
     const auto k = random({2, 3, 16}, 2);
     CHECK(support::same_bits(score::scaled_dot{}(q, k), ops::dot_per_position(ops::scale(q, 0.25), k)));
     CHECK(support::same_bits(score::scaled_dot{2.0}(q, k), ops::dot_per_position(ops::scale(q, 2), k)));
     CHECK(support::distance(score::scaled_dot{1.0}(q, k), score::dot{}(q, k)) == 0);
-    // The scale is not a parameter, but is copied with the score.
+    // The scale is not a parameter, but copies of the score keep it.
     CHECK(parameter_count(score::scaled_dot{2.0}) == 0);
     const auto copied = [](const auto& score) {
         return transform_parameters(score, [](const std::string&, const auto& x) { return x; });

@@ -14,7 +14,7 @@ using namespace heed;
 using namespace support::coverages;
 using support::random;
 
-TEST_CASE("coverage embeddings are their equations, keep the contracts and have the gradient of finite differences")
+TEST_CASE("coverage embeddings match their equations, satisfy the contracts, and pass finite differences")
 {
     const auto score = coverage_over(parameters.score());
     check_promises(score, scalar_coverage(score), describe);
@@ -22,8 +22,8 @@ TEST_CASE("coverage embeddings are their equations, keep the contracts and have 
 
 TEST_CASE("trap: z keeps the old coverage, r acts after the product")
 {
-    // Many GRU cells have z the other way round: with one of these, coverage would run backwards (docs/explanation/decisions.md).
-    // σ(±1e3) is 1 or 0: with z = 1 nothing new enters, with z = 0 nothing of the old vector stays.
+    // Many GRU cells swap z and 1 - z: with such a cell, coverage would run backwards (docs/explanation/decisions.md).
+    // σ(±1e3) is 1 or 0: z = 1 ignores the new input, z = 0 drops the old vector.
     const auto c = random({2, 4, N}, 1);
     const auto alpha = random({2, 4}, 2);
     const auto y = array<double, 2>(shape_of_rank<2>{2, 1}, 1.0);
@@ -47,18 +47,19 @@ TEST_CASE("trap: z keeps the old coverage, r acts after the product")
             }
         }
     }
-    // Half open everywhere but in the product: r ⊙ (U c), which is not U (r ⊙ c) if r differs among dimensions.
+    // Half open everywhere except in the product: r ⊙ (U c), which differs from U (r ⊙ c) if r differs among
+    // dimensions.
     auto cell = gates(-1e3, 0);
     cell.W(0, N) = 1e3;
     cell.W(0, N + 1) = -1e3;
     const auto next = cell.step(y, alpha, c);
-    CHECK(next(0, 0, 1) == doctest::Approx(std::tanh(0.25)).epsilon(1e-14));  // its own product is shut off entirely
+    CHECK(next(0, 0, 1) == doctest::Approx(std::tanh(0.25)).epsilon(1e-14));  // its own product has r = 0
 }
 
-TEST_CASE("trap: the score of a step knows nothing of that step's weights; the first reads c_0 as it is")
+TEST_CASE("trap: a step's score does not depend on its own weights, and the first step uses c_0 unchanged")
 {
-    // Known bugs of peers: a coverage that included the current step, and one that was configured but for years reached
-    // no score.
+    // Known bugs of peers: a coverage that included the current step, and a configured coverage that for years no score
+    // read.
     const attention attend{coverage_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});
     const auto s = random({2, sizes.query}, 2);
@@ -66,7 +67,7 @@ TEST_CASE("trap: the score of a step knows nothing of that step's weights; the f
     const auto c_0 = ops::clear_padding(random({2, 4, N}, 5), memory.real);
     const auto start = attend.start(memory, attend.score.start_from(memory, c_0));
 
-    // Step 1: additive with C c_0 in its keys, whatever the word.
+    // Step 1: additive with C c_0 in its keys, for any word.
     const attention plain{parameters.score(), normalize::softmax{}, combine::weighted_sum{}};
     auto keys = memory;
     keys.keys = ops::add(memory.keys, ops::linear(c_0, attend.score.C));
@@ -77,19 +78,19 @@ TEST_CASE("trap: the score of a step knows nothing of that step's weights; the f
     CHECK(support::same_bits(first.state.score.coverage, c_0));
     CHECK(support::same_bits(first.state.score.weights, first.weights));
 
-    // Step 2 reads c_1 = GRU(c_0, y_1, α_1), and no α_2.
+    // Step 2 reads c_1 = GRU(c_0, y_1, α_1), without α_2.
     const auto c_1 = attend.score.cell.step(y, first.weights, c_0);
     keys.keys = ops::add(memory.keys, ops::linear(c_1, attend.score.C));
     const auto second = attend.step(memory, state_and_word{s, y}, first.state);
     CHECK(support::distance(second.weights, plain.compose(keys, s, plain.start(keys)).weights) < 1e-15);
     CHECK(support::distance(second.weights, first.weights) > 1e-3);
     CHECK(support::same_bits(second.state.score.coverage, c_1));
-    // An update without α_1 gives other weights: the test can fail.
+    // An update without α_1 gives other weights, so the test can fail.
     keys.keys = ops::add(memory.keys, ops::linear(c_0, attend.score.C));
     CHECK(support::distance(second.weights, plain.compose(keys, s, plain.start(keys)).weights) > 1e-3);
 }
 
-TEST_CASE("c_0 is looked up for each source word, and the table learns")
+TEST_CASE("c_0 is looked up for each source word, and the table gets a gradient")
 {
     const attention attend{coverage_over(parameters.score()), normalize::temporal{}, combine::weighted_sum{}};
     const auto fertilities = random({6, N}, 9);
@@ -115,9 +116,9 @@ TEST_CASE("c_0 is looked up for each source word, and the table learns")
     CHECK(gradient(2, 0) == 0);  // not in the batch
 }
 
-TEST_CASE("coverage over other scores: it joins their keys")
+TEST_CASE("coverage over other scores: it is added to their keys")
 {
-    // With weights per dimension; over a score without keys of its own. Over one that reads the word: over.cpp.
+    // With weights per dimension, and over a score without projected keys. Over a score that reads the word: over.cpp.
     const auto V = random({sizes.alignment, sizes.width}, 71);
     support::check_gradients(attention{coverage_over(score::additive_per_dimension{parameters.W, parameters.U, V}),
                                        normalize::softmax{}, combine::elementwise_sum{}},
@@ -131,12 +132,12 @@ TEST_CASE("coverage over other scores: it joins their keys")
 TEST_CASE("coverage in a window; coverage and masks")
 {
     const auto score = coverage_over(fertility_over(parameters.score()));
-    // Over a score with a state of its own.
+    // Over a score with a separate state.
     const attention local{score, normalize::local_m{1, normalize::temporal{}}, combine::weighted_sum{}};
     support::check_gradients(local, describe, sizes.width);
     support::check_selection(local, describe, sizes.width);
 
-    // A hidden position makes no difference.
+    // A masked position changes nothing.
     const attention attend{score, normalize::temporal{}, combine::weighted_sum{}};
     const auto h = random({1, 4, sizes.width}, 1);
     array<double, 3> without(shape_of_rank<3>{1, 3, sizes.width});
@@ -158,7 +159,7 @@ TEST_CASE("coverage in a window; coverage and masks")
     }
 }
 
-TEST_CASE("with C = 0 coverage changes nothing; nested, both memories count")
+TEST_CASE("with C = 0 coverage changes nothing; nested, both states have an effect")
 {
     auto none = coverage_over(fertility_over(parameters.score()));
     none.C.fill(0.0);
@@ -178,7 +179,7 @@ TEST_CASE("with C = 0 coverage changes nothing; nested, both memories count")
     }
 }
 
-TEST_CASE("coverage: what does not fit is refused")
+TEST_CASE("coverage: arguments that do not fit are rejected")
 {
     const attention attend{coverage_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});

@@ -15,13 +15,13 @@ using namespace heed;
 using namespace support::coverages;
 using support::random;
 
-TEST_CASE("a share of the fertility")
+TEST_CASE("share divides by the fertility")
 {
     array<double, 2> fertility = random({2, 3}, 3);
     for (double& f : fertility) f = 0.5 + std::abs(f);
     CHECK_GRADIENT([](const auto& a, const auto& f) { return ops::share(a, f); }, random({2, 3}, 2), fertility);
     CHECK(ops::share(array<double, 2>{{0.5}}, array<double, 2>{{2.0}})(0, 0) == 0.25);
-    // A fertility that has underflowed: a great number, never a division by 0.
+    // An underflowed fertility: a large number, never a division by 0.
     CHECK(ops::share(array<double, 2>{{0.0, 0.5}}, array<double, 2>{{0.0, 0.0}}) ==
           array<double, 2>{{0.0, 0.5 / 1e-6}});
     ad::tape<double> on;
@@ -38,13 +38,13 @@ TEST_CASE("a share of the fertility")
 }
 
 TEST_CASE(
-    "accumulated coverage with fertility is its equations, keeps the contracts and has the gradient of differences")
+    "accumulated coverage with fertility matches its equations, satisfies the contracts, and passes finite differences")
 {
     const auto score = fertility_over(parameters.score());
     check_promises(score, scalar_fertility(score), describe_state);
 }
 
-TEST_CASE("accumulated coverage adds up to the number of steps, in parts of the fertility")
+TEST_CASE("accumulated coverage sums to the number of steps, divided by the fertility")
 {
     auto score = fertility_over(parameters.score());
     score.U_f.fill(0.0);  // σ(0) = ½

@@ -13,7 +13,7 @@ using namespace heed;
 using namespace support::coverages;
 using support::random;
 
-TEST_CASE("gated coverage is its equations, keeps the contracts and has the gradient of finite differences")
+TEST_CASE("gated coverage matches its equations, satisfies the contracts, and passes finite differences")
 {
     const auto score = gated_over(parameters.score());
     check_promises(score, scalar_gated_coverage(score), describe_state);
@@ -28,13 +28,13 @@ TEST_CASE("gated coverage reads the state of a step, not its word, and never its
     const auto s = random({2, sizes.query}, 2), other = random({2, sizes.query}, 3);
     const auto y = random({2, sizes.word}, 4);
 
-    // Step 1: C_0 is 0, additive alone.
+    // Step 1: C_0 is 0, so only additive.
     const auto first = attend.step(memory, s, attend.start(memory));
     CHECK(support::distance(first.weights, plain.step(memory, s, plain.start(memory)).weights) < 1e-15);
     CHECK(support::same_bits(attend.step(memory, state_and_word{s, y}, attend.start(memory)).state.score.coverage,
                              first.state.score.coverage));
 
-    // Step 2: C_1 depends on the query of step 1, not on the current one.
+    // Step 2: C_1 depends on the query of step 1, not on the current query.
     const auto& cell = attend.score.cell;
     const auto C_1 = cell.step(cell.project(memory.values), s, first.weights, cell_start(memory));
     CHECK(support::same_bits(first.state.score.coverage, C_1));
@@ -57,7 +57,7 @@ TEST_CASE("gated coverage over other scores, in a window, and with a mask")
     support::check_gradients(local, describe, sizes.width);
     support::check_selection(local, describe, sizes.width);
 
-    // A hidden position makes no difference.
+    // A masked position changes nothing.
     const attention attend{gated_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({1, 3, sizes.width}, 1);
     array<double, 3> without(shape_of_rank<3>{1, 2, sizes.width});
@@ -78,7 +78,7 @@ TEST_CASE("gated coverage over other scores, in a window, and with a mask")
     }
 }
 
-TEST_CASE("gated coverage may start with a coverage of its own, whose padding is not read")
+TEST_CASE("gated coverage may start with a given coverage, and does not read its padding")
 {
     const attention attend{gated_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({2, 4, sizes.width}, 1);
@@ -109,7 +109,7 @@ TEST_CASE("gated coverage may start with a coverage of its own, whose padding is
         CHECK(support::same_bits(std::get<0>(clean), std::get<0>(rubbish)));
         CHECK(support::same_bits(std::get<1>(clean), std::get<1>(rubbish)));
         CHECK(support::same_bits(std::get<2>(clean), std::get<2>(rubbish)));
-        // It is read at positions that can be attended to.
+        // It is read at visible positions.
         auto zero = C_0;
         zero.fill(0.0);
         CHECK(support::distance(std::get<0>(results(zero)), std::get<0>(clean)) > 1e-3);

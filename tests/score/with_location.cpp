@@ -15,7 +15,7 @@ using namespace heed;
 using namespace support::earlier_weights;
 using support::random;
 
-TEST_CASE("location-aware scores keep their promises, also with filters wider than the sentence")
+TEST_CASE("location-aware scores satisfy the contracts, also with filters wider than the sentence")
 {
     const auto score = location_over(parameters.score()), wide = location_over(parameters.score(), 13);
     check_promises(score, scalar_location(score));
@@ -23,7 +23,7 @@ TEST_CASE("location-aware scores keep their promises, also with filters wider th
     check_window(location_over(parameters.score(), 5));
 }
 
-TEST_CASE("a weight for each dimension: their mean is what is remembered")
+TEST_CASE("weights per dimension: the state stores their mean")
 {
     const auto V = random({sizes.alignment, sizes.width}, 71);
     const attention attend{location_over(score::additive_per_dimension{parameters.W, parameters.U, V}),
@@ -38,7 +38,7 @@ TEST_CASE("a weight for each dimension: their mean is what is remembered")
     CHECK(support::distance(now.state.score.features, ops::convolve(mean, attend.score.F)) < 1e-15);
 }
 
-TEST_CASE("a first look can be given; what does not fit is refused")
+TEST_CASE("initial weights can be given; arguments that do not fit are rejected")
 {
     const attention attend{location_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 2});
@@ -65,7 +65,7 @@ TEST_CASE("a first look can be given; what does not fit is refused")
     CHECK(support::contains(message([&] { attend.step(memory, q, alien); }), "the state is [2,5"));
 }
 
-TEST_CASE("convolve: a product with the neighborhood, of any width, wider than the sentence too")
+TEST_CASE("convolve: a product with the neighborhood, for any width, also wider than the sentence")
 {
     const auto slide = [](const auto& x, const auto& F) { return ops::convolve(x, F); };
     for (const std::size_t reach : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{20}}) {

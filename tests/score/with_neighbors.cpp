@@ -14,19 +14,19 @@ using namespace heed;
 using namespace support::earlier_weights;
 using support::random;
 
-TEST_CASE("scores of the neighbors' weights keep their promises: of the last step, and of all steps")
+TEST_CASE("scores of the neighbors' weights satisfy the contracts: of the last step, and of all steps")
 {
     const auto markov = neighbors_over(parameters.score(), score::last_weights{});
     const auto fertility = neighbors_over(parameters.score(), score::all_weights{});
     check_promises(markov, scalar_neighbors(markov, false));
     check_memory(attention{fertility, normalize::temporal{}, combine::weighted_sum{}}, parameters,
-                 scalar_neighbors(fertility, true), true, describe, sizes.width);  // its gradient: below, with others
+                 scalar_neighbors(fertility, true), true, describe, sizes.width);  // its gradient is checked below
     check_window(fertility);
 }
 
-TEST_CASE("one wraps the other: the biases of one model")
+TEST_CASE("nested: the biases of one model")
 {
-    // Cohn et al.'s model has all three; any order gives the same scores.
+    // Cohn et al.'s model has all three biases; any order gives the same scores.
     const auto base = parameters.score();
     const attention one{
         positions_over(neighbors_over(neighbors_over(base, score::last_weights{}), score::all_weights{})),
@@ -49,7 +49,7 @@ TEST_CASE("one wraps the other: the biases of one model")
     support::check_gradients(one, describe, sizes.width);
 }
 
-TEST_CASE("an even number of neighbors is refused")
+TEST_CASE("an even number of neighbors is rejected")
 {
     const auto message = [](auto&& act) { return support::message_of<shape_error>(act); };
     const attention pairs{score::with_neighbors{parameters.score(), random({4, sizes.alignment}, 1)},
@@ -60,7 +60,7 @@ TEST_CASE("an even number of neighbors is refused")
                             "with_neighbors: M is [4,4], but must have an odd"));
 }
 
-TEST_CASE("neighborhood: the numbers around each, 0 beyond the edges")
+TEST_CASE("neighborhood: the values around each position, 0 beyond the edges")
 {
     const auto near = [](const auto& x) { return ops::neighborhood(x, std::size_t{1}); };
     CHECK(near(array<double, 2>{{1.0, 2.0, 3.0}}) ==

@@ -8,7 +8,7 @@
 using namespace heed;
 using namespace support::earlier_weights;
 
-TEST_CASE("scores of positions keep their promises")
+TEST_CASE("scores of positions satisfy the contracts")
 {
     const auto score = positions_over(parameters.score());
     check_promises(score, scalar_positions(score));

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-// Recurrent attention: a state of its own, updated with words and contexts.
+// Recurrent attention: a separate state, updated with words and contexts.
 
 using namespace heed;
 using support::check_memory;
@@ -15,7 +15,7 @@ namespace scalar = support::scalar;
 namespace {
 
 constexpr support::mechanism_sizes sizes{};  // query 3, width 5, alignment 4, word 2
-constexpr std::size_t R = 3;                 // numbers of the attention's state
+constexpr std::size_t R = 3;                 // width of the attention's state
 const support::query_with_word describe{sizes.query, sizes.word};
 const verification_sizes verified{.query = sizes.query, .width = sizes.width};
 const support::additive_parameters parameters{sizes};
@@ -34,7 +34,7 @@ auto query_of(std::size_t t, std::size_t batch = 2)
     return state_and_word{random({batch, sizes.query}, 10 + t), random({batch, sizes.word}, 20 + t)};
 }
 
-/// The gated unit of nn/gru.hpp on [y; c], in scalars.
+/// The gated unit of nn/gru.hpp on [y; c], in scalar loops.
 scalar::remembering scalar_recurrence(const auto& score)
 {
     struct state {
@@ -71,7 +71,7 @@ scalar::remembering scalar_recurrence(const auto& score)
 
 }  // namespace
 
-TEST_CASE("recurrent attention is its equations, and has the gradient of finite differences")
+TEST_CASE("recurrent attention matches its equations and passes finite differences")
 {
     const auto score = recurrence_over(parameters.score());
     const auto equation = scalar_recurrence(score);
@@ -91,14 +91,14 @@ TEST_CASE("trap: a step reads the previous state, and updates it with its own wo
     const auto q = query_of(0);
     const auto other = random({2, sizes.word}, 5);
 
-    // a_0 is zero: the first step is the base alone, whatever the word.
+    // a_0 is zero: the first step is only the base, for any word.
     const auto first = attend.step(memory, q, attend.start(memory));
     CHECK(support::distance(first.weights, plain.compose(memory, q.state, plain.start(memory)).weights) < 1e-15);
     const auto same = attend.step(memory, state_and_word{q.state, other}, attend.start(memory));
     CHECK(support::same_bits(same.weights, first.weights));
     CHECK(support::distance(same.state.score.state, first.state.score.state) > 1e-3);
 
-    // a_1 of y_0 and c_1, of this step and not of the one before.
+    // a_1 from y_0 and c_1 of this step, not the previous step.
     const auto& cell = attend.score.cell;
     const array<double, 2> a_0(shape_of_rank<2>{2, R}, 0.0);
     const auto a_1 = cell.step(cell.project(ops::concat(q.word, first.context)), a_0);
@@ -115,7 +115,7 @@ TEST_CASE("trap: a step reads the previous state, and updates it with its own wo
     CHECK(support::distance(second.weights, plain.compose(memory, next.state, plain.start(memory)).weights) > 1e-3);
 }
 
-TEST_CASE("the first word and the first context reach the third step's weights, and so do their gradients")
+TEST_CASE("the first word and context affect the third step's weights, and get gradients")
 {
     const attention attend{recurrence_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({2, 3, sizes.width}, 1);
@@ -127,7 +127,7 @@ TEST_CASE("the first word and the first context reach the third step's weights, 
         return attend.step(memory, query_of(2), two.state).weights;
     };
     const auto word = random({2, sizes.word}, 2), query = random({2, sizes.query}, 3), a_0 = random({2, R}, 4);
-    // Each alone on the tape, and all: plain and taped tensors meet everywhere.
+    // Each alone on the tape, and all together: plain and taped tensors are combined everywhere.
     const auto all = support::gradient_of<0b1111>(third, h, word, query, a_0);
     CHECK_MESSAGE(bool(all), all.text());
     const auto by_word = support::gradient_of<0b0010>(third, h, word, query, a_0);
@@ -142,10 +142,10 @@ TEST_CASE("the first word and the first context reach the third step's weights, 
     const auto weights = third(h, y, s, a_0);
     on.backward(ops::dot(weights, support::uneven(weights.shape())));
     for (const double slope : copy_of(on.gradient(y))) CHECK(slope != 0);
-    for (const double slope : copy_of(on.gradient(s))) CHECK(slope != 0);  // through the first context alone
+    for (const double slope : copy_of(on.gradient(s))) CHECK(slope != 0);  // only through the first context
 }
 
-TEST_CASE("over other scores: the state joins their projected query")
+TEST_CASE("over other scores: the state is added to their projected query")
 {
     const auto V = random({sizes.alignment, sizes.width}, 71);
     support::check_gradients(attention{recurrence_over(score::additive_per_dimension{parameters.W, parameters.U, V}),
@@ -167,7 +167,7 @@ TEST_CASE("over other scores: the state joins their projected query")
     CHECK(support::distance(now.weights, ops::softmax(score::dot{}(q, memory.values), memory.real)) < 1e-15);
 }
 
-TEST_CASE("with W_r = 0 nothing changes; hidden positions make no difference; a row without words")
+TEST_CASE("with W_r = 0 nothing changes; masked positions change nothing; a row without words")
 {
     auto none = recurrence_over(parameters.score());
     none.W_r.fill(0.0);
@@ -207,7 +207,7 @@ TEST_CASE("with W_r = 0 nothing changes; hidden positions make no difference; a 
     }
 }
 
-TEST_CASE("a unit made at random runs; what does not fit is refused")
+TEST_CASE("a randomly initialized unit runs; arguments that do not fit are rejected")
 {
     random_source source{3};
     const attention small{
@@ -243,7 +243,7 @@ TEST_CASE("a unit made at random runs; what does not fit is refused")
     CHECK(support::contains(message([&] { wrong.step(memory, query_of(0), wrong.start(memory)); }), "gru: the input"));
 }
 
-TEST_CASE("a window leaves the state of a row whole; the contracts, within one and in one as wide as the sentence")
+TEST_CASE("a window does not cut the state; the contracts within a window, also one as wide as the sentence")
 {
     const std::size_t T = 4;
     const auto annotations = random({2, T, sizes.width}, 1);

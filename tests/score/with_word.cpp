@@ -10,7 +10,7 @@ using support::random;
 using support::soft;
 namespace scalar = support::scalar;
 
-TEST_CASE("a word over a score that adds one by itself: two words, each in its own way")
+TEST_CASE("a word over a score that already adds a word: both words, each in its way")
 {
     const auto W = random({3, 5}, 1), Y = random({2, 5}, 2), Z = random({4, 5}, 3);
     const auto b = random({5}, 4);

@@ -17,7 +17,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE("lanes of dual numbers, their functions, and derivatives of these by a score")
+TEST_CASE("lanes of dual numbers, their functions, and derivatives with respect to a score")
 {
     const auto check = [](auto element) {
         using T = decltype(element);
@@ -33,7 +33,7 @@ TEST_CASE("lanes of dual numbers, their functions, and derivatives of these by a
         };
         const auto of_lanes = f(a, b);
         for (std::size_t i = 0; i < lane_count; ++i) CHECK(near(of_lanes[i], f(x[i], y[i])));
-        // By the score: ∂f/∂e and its own slope, against a difference in double.
+        // With respect to the score: ∂f/∂e and its slope, compared with a difference in double.
         const dual<D> by_score = f(dual<D>(a, 1), b);
         const double h = 1e-5;
         for (std::size_t i = 0; i < lane_count; ++i) {
@@ -47,7 +47,7 @@ TEST_CASE("lanes of dual numbers, their functions, and derivatives of these by a
         }
         const auto chosen = select(a > b, a, T(2));
         for (std::size_t i = 0; i < lane_count; ++i) CHECK(chosen[i].slope == (x[i] > y[i] ? x[i].slope : T(0)));
-        // Whole numbers and plain scores among them have no slope.
+        // Integers and plain scores have no slope.
         const auto mixed = a * pack<std::int32_t>(3) + pack<T>(T(0.5));
         for (std::size_t i = 0; i < lane_count; ++i) CHECK(near(mixed[i], 3 * x[i] + T(0.5)));
     };
@@ -55,7 +55,7 @@ TEST_CASE("lanes of dual numbers, their functions, and derivatives of these by a
     check(double{});
 }
 
-TEST_CASE("lanes: a 0 that changes is not 0")
+TEST_CASE("lanes: a 0 with a slope is not 0")
 {
     using D = dual_number<double>;
     CHECK((pack<D>(D(0, 1)) != 0).at[0] != 0);

@@ -12,14 +12,14 @@
 #include <heed/simd/simd.hpp>
 #include <support/dual_numbers.hpp>
 
-// Registers of dual numbers against single ones.
+// Registers of dual numbers compared with scalars.
 
 namespace {
 
 using namespace heed;
 using namespace heed::test;
 
-/// A function of registers, of lanes and of single numbers gives the same.
+/// Checks that a function of registers, of lanes and of scalars agrees.
 template <class T>
 void check_function(const char* name, const auto& of_register, const auto& of_one)
 {
@@ -78,13 +78,13 @@ void check_all()
 
 }  // namespace
 
-TEST_CASE("functions of registers are those of numbers")
+TEST_CASE("functions of registers equal those of scalars")
 {
     check_all<float>();
     check_all<double>();
 }
 
-TEST_CASE("loads and stores of any number of them touch no more than these")
+TEST_CASE("partial loads and stores do not touch other elements")
 {
     const auto check = [](auto element) {
         using T = decltype(element);
@@ -120,7 +120,7 @@ TEST_CASE("loads and stores of any number of them touch no more than these")
     check(double{});
 }
 
-TEST_CASE("a 0 that changes is not 0, and what is infinite does not change")
+TEST_CASE("a 0 with a slope is not 0, and an infinite number has no slope")
 {
     using D = dual_number<double>;
     constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();

@@ -37,11 +37,11 @@ std::vector<simd::mask<float>> indices_around(std::int32_t first)
 
 }  // namespace
 
-TEST_CASE("lookups: within the ends, each lane its number; those called near lie in two registers")
+TEST_CASE("lookups: indices are clamped, each lane gets its number, and indices reported as near fit two registers")
 {
     std::size_t wrong = 0, looked = 0;
     for (const std::int32_t size : {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 64, 200}) {
-        // Exactly `size` numbers on the heap: the address sanitizer notices one too many.
+        // Exactly `size` numbers on the heap, so that the address sanitizer detects overreads.
         std::vector<std::int32_t> table(static_cast<std::size_t>(size));
         for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<std::int32_t>(1000003 * i + 1);
         for (std::int32_t first = -40; first < size + 40; ++first) {

@@ -19,7 +19,7 @@ namespace {
 
 using lanes_of_places = pack<std::int32_t>;
 
-/// Registers of indices as functions of places ask for them, around `first`, also beyond both ends of a table.
+/// Registers of indices as functions of the indices request them, around `first`, also beyond both ends of a table.
 std::vector<lanes_of_places> registers_of_indices(std::int32_t first)
 {
     const auto each = [](auto f) {
@@ -40,8 +40,8 @@ std::vector<lanes_of_places> registers_of_indices(std::int32_t first)
             each([&](int i) { return first + i * 7 % n; }),
             each([&](int i) {
                 return first + (i == 0 ? 0 : i % 2 == 0 ? -n : n - 1);
-            }),                                                              // as far as two loads reach
-            each([&](int i) { return first + (i + 1 == n ? -n - 1 : 0); }),  // and a lane farther
+            }),                                                              // at the range of two loads
+            each([&](int i) { return first + (i + 1 == n ? -n - 1 : 0); }),  // and one lane farther
             each([&](int i) { return first + (i + 1 == n ? n : 0); }),
             each([&](int i) { return first + 37 * i; }),
             each([&](int i) { return i % 2 == 0 ? -5 : 1000000; })};
@@ -66,7 +66,7 @@ void check_lookups()
                 for (std::size_t i = 0; i < lane_count; ++i)
                     wrong += found[i] == numbers[inside(at.at[i], size)] ? 0u : 1u;
             }
-            const auto one = table(first);  // a number for all lanes
+            const auto one = table(first);  // one number for all lanes
             wrong += one[0] == numbers[inside(first, size)] ? 0u : 1u;
             wrong += one[lane_count - 1] == numbers[inside(first, size)] ? 0u : 1u;
         }
@@ -91,8 +91,8 @@ void check_lookups()
     CHECK(wrong == 0);
 }
 
-/// As the scores of a tile look up: at indices that go on from lane to lane and from key to key, with numbers kept from
-/// call to call, beside plain lookups.
+/// Checks lookups as in the scores of a tile, at indices that continue from lane to lane and from key to key, with
+/// numbers kept between calls, against plain lookups.
 template <class T>
 void check_lookups_of_a_tile()
 {
@@ -139,7 +139,7 @@ void check_lookups_of_a_tile()
     CHECK(looked > 100000);
 }
 
-/// Whole numbers, whose sums are exact in any order.
+/// Integers, with sums that are exact in any order.
 template <class T>
 void check_sums()
 {
@@ -156,8 +156,8 @@ void check_sums()
         const std::int32_t first = some(size);
         const auto kinds = registers_of_indices(first);
         auto at = kinds[static_cast<std::size_t>(some(static_cast<unsigned>(kinds.size())))];
-        const std::int32_t how = some(5);  // how the next registers go on: the same, a lane on or back, somewhere,
-                                           // and each to the next place
+        const std::int32_t how = some(5);  // the next registers: unchanged, one lane forward or back, random,
+                                           // or each lane to its next index
         for (int step = 0; step < 1 + some(40); ++step) {
             pack<T> x(T(0));
             T each[lane_count];
@@ -218,23 +218,23 @@ double distance(const std::vector<double>& a, const std::vector<double>& b)
 
 }  // namespace
 
-TEST_CASE("a register of lookups is as many lookups, at the edges and beyond them")
+TEST_CASE("a register of lookups equals single lookups, at the edges and beyond them")
 {
     SUBCASE("floats") { check_lookups<float>(); }
-    SUBCASE("whole numbers") { check_lookups<std::int32_t>(); }
+    SUBCASE("integers") { check_lookups<std::int32_t>(); }
     SUBCASE("doubles") { check_lookups<double>(); }
     SUBCASE("dual numbers") { check_lookups<dual_number<float>>(); }
 }
 
-TEST_CASE("lookups key after key are as many lookups, wherever they go on")
+TEST_CASE("lookups from key to key equal single lookups, for any sequence of indices")
 {
     SUBCASE("floats") { check_lookups_of_a_tile<float>(); }
-    SUBCASE("whole numbers") { check_lookups_of_a_tile<std::int32_t>(); }
+    SUBCASE("integers") { check_lookups_of_a_tile<std::int32_t>(); }
     SUBCASE("doubles") { check_lookups_of_a_tile<double>(); }
     SUBCASE("dual numbers") { check_lookups_of_a_tile<dual_number<float>>(); }
 }
 
-TEST_CASE("gradients of a table are sums of what comes back to each of its places, in whatever order")
+TEST_CASE("gradients of a table are sums over each element's lookups, in any order")
 {
     SUBCASE("floats") { check_sums<float>(); }
     SUBCASE("doubles") { check_sums<double>(); }
@@ -243,7 +243,7 @@ TEST_CASE("gradients of a table are sums of what comes back to each of its place
 
 namespace {
 
-/// A number of a table for each place, by a line.
+/// Adds the table element at an index that is linear in query and key.
 struct of_line {
     std::int32_t per_query, per_key, first;
 
@@ -255,7 +255,7 @@ struct of_line {
 
 }  // namespace
 
-TEST_CASE("functions with a table in floats are those in doubles, and the same every time")
+TEST_CASE("functions with a table in float match those in double, and are reproducible")
 {
     const auto check = [](const auto& f, std::size_t size) {
         for (const std::size_t S : {7u, 67u}) {
@@ -282,7 +282,7 @@ TEST_CASE("functions with a table in floats are those in doubles, and the same e
           130 * 40);
 }
 
-TEST_CASE_TEMPLATE("numbers that are looked up have the precision of the score that they meet", T, float, double)
+TEST_CASE_TEMPLATE("looked-up numbers have the precision of the score that they are combined with", T, float, double)
 {
     const std::vector<float> floats{0.1F, 0.3F, 0.7F};
     const std::vector<double> doubles{0.1, 0.3, 0.7};

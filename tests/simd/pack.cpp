@@ -18,7 +18,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("functions of indices of scores, beside plain ones", T, float, double)
+TEST_CASE_TEMPLATE("functions of score indices match scalar functions", T, float, double)
 {
     const double near = 2 * last_place<T>;
     CHECK(worst<T>([](auto e, score_index p) { return e + 0.1 * (p.query - p.key); },
@@ -37,11 +37,11 @@ TEST_CASE_TEMPLATE("functions of indices of scores, beside plain ones", T, float
                    [](double q, double k) { return 0.5 * k < 2 ? -0.25 * k : 1.5 * q; }) <= near);
 }
 
-TEST_CASE_TEMPLATE("sines of places are exact far from 0, too", T, float, double)
+TEST_CASE_TEMPLATE("sines of indices are exact, also far from 0", T, float, double)
 {
     const double near = 2.5 * last_place<T>;
     for (const double omega : {1.0, 0.2, 0.01, 3.14159265358979, 1e-7, 12345.678}) {
-        // A double's last place of the angle is what may be lost.
+        // The bound includes a rounding error of the angle in double.
         const double bound = near + 16777216 * omega * 1.2e-16;
         CHECK(worst<T>([=](auto e, score_index p) { return e + sin(omega * (p.query - p.key)); },
                        [=](double q, double k) { return std::sin(omega * (q - k)); }) <= bound);
@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("sines of places are exact far from 0, too", T, float, double
     CHECK((cos(0.0 * place_at(0, 0).key) - pack<T>(1))[0] == 0);
 }
 
-TEST_CASE_TEMPLATE("indices of scores are of the scores' kind where they meet one", T, float, double)
+TEST_CASE_TEMPLATE("indices have the type of the score that they are combined with", T, float, double)
 {
     const pack<T> e(1);
     const score_index p = place_at(5, 2);
@@ -82,7 +82,7 @@ TEST_CASE_TEMPLATE("indices of scores are of the scores' kind where they meet on
     CHECK(int{more.at[0]} == -1);
 }
 
-TEST_CASE_TEMPLATE("a constant has the precision of the score that it meets", T, float, double)
+TEST_CASE_TEMPLATE("a constant has the precision of the score that it is combined with", T, float, double)
 {
     const score_index p = place_at(5, 2);
     const pack<T> e(1);
@@ -96,7 +96,7 @@ TEST_CASE_TEMPLATE("a constant has the precision of the score that it meets", T,
     using learning = pack<dual_number<T>>;
     static_assert(std::is_same_v<decltype(learning() - 0.5F * p.key), learning>);
     static_assert(std::is_same_v<decltype(learning() * pack<float>()), learning>);
-    // Lanes of two kinds meet in the wider one, whichever comes first.
+    // Lanes of two types combine in the wider type, in either order.
     static_assert(std::is_same_v<decltype(pack<float>() * pack<double>()), pack<double>>);
     static_assert(std::is_same_v<decltype(pack<double>() - pack<float>()), pack<double>>);
     static_assert(std::is_same_v<decltype(select(p.key > 1, pack<float>(), pack<double>())), pack<double>>);
@@ -105,7 +105,7 @@ TEST_CASE_TEMPLATE("a constant has the precision of the score that it meets", T,
     const pack<float> floats = 0.5F * p.key;
     CHECK(floats[0] == 1.0F);
 
-    // Beside plain doubles: what the constant was rounded to is all that is lost.
+    // Compared with double: only the constant is rounded.
     const double near = 2 * last_place<T>;
     CHECK(worst<T>([](auto x, score_index at) { return x - 0.3F * (at.query - at.key); },
                    [](double q, double k) { return -double{0.3F} * (q - k); }) <= near);

@@ -12,8 +12,8 @@
 #include <support/approx.hpp>
 #include <support/ulps.hpp>
 
-// NaN, infinities, zeros and subnormal numbers in each lane of a register and in each place of a remainder, against the
-// standard library's scalar functions: the same for any kind of register.
+// NaN, infinities, zeros and subnormal numbers in each lane of a register and in each position of a remainder, compared
+// with the standard library's scalar functions, for every kind of register.
 
 namespace {
 
@@ -49,8 +49,7 @@ TEST_CASE_TEMPLATE("exp is exact to 2 ulp, and at the ends of its range", T, flo
     CHECK(std::isnan(one(exp_, std::numeric_limits<T>::quiet_NaN())));
 }
 
-TEST_CASE_TEMPLATE("exp of numbers that are not positive has the bits of exp, or 0 below the normal numbers", T, float,
-                   double)
+TEST_CASE_TEMPLATE("exp_of_nonpositive has the bits of exp, or 0 below the normal numbers", T, float, double)
 {
     const auto exp_of_nonpositive = [](auto x) { return simd::exp_of_nonpositive(x); };
     const T infinity = std::numeric_limits<T>::infinity(), smallest = std::log(std::numeric_limits<T>::min());
@@ -104,7 +103,8 @@ TEST_CASE_TEMPLATE("log and log1p", T, float, double)
     CHECK(one(log1p_, tiny) == tiny);
 }
 
-TEST_CASE_TEMPLATE("the cumulative normal distribution is exact to 1 ulp of 1, and its tail to a few", T, float, double)
+TEST_CASE_TEMPLATE("the cumulative normal distribution is accurate to 1 ulp of 1, and its tail to a few ulp", T, float,
+                   double)
 {
     const auto exact = [](long double x) { return std::erfc(-x / std::sqrt(2.0L)) / 2; };
     CHECK(worst<T>(-1, 9, normal_cdf_, exact) <= 4);
@@ -139,11 +139,11 @@ TEST_CASE_TEMPLATE("sigmoid stays within its range", T, float, double)
     CHECK(std::isnan(one(sigmoid_, std::numeric_limits<T>::quiet_NaN())));
 }
 
-TEST_CASE_TEMPLATE("parts of a register: memory beyond them is neither read nor written", T, float, double)
+TEST_CASE_TEMPLATE("partial registers: memory beyond them is neither read nor written", T, float, double)
 {
     constexpr std::size_t n = simd::lanes<T>;
     for (std::size_t count = 0; count < n; ++count) {
-        // Exactly `count` elements on the heap: the address sanitizer notices one too many.
+        // Exactly `count` elements on the heap, so that the address sanitizer detects overreads.
         std::vector<T> x(count, T(3));
         const simd::vec<T> v = simd::load(x.data(), count);
         for (std::size_t i = 0; i < n; ++i) CHECK(v[i] == (i < count ? T(3) : T(0)));
@@ -154,7 +154,7 @@ TEST_CASE_TEMPLATE("parts of a register: memory beyond them is neither read nor 
     }
 }
 
-TEST_CASE_TEMPLATE("sum, max and select look at every lane", T, float, double)
+TEST_CASE_TEMPLATE("sum, max and select read every lane", T, float, double)
 {
     constexpr std::size_t n = simd::lanes<T>;
     for (std::size_t lane = 0; lane < n; ++lane) {
@@ -220,7 +220,7 @@ TEST_CASE_TEMPLATE("min, max, select and fma", T, float, double)
         [](T x) { return std::fma(x, T(0), T(1)); });
 }
 
-TEST_CASE_TEMPLATE("functions of a whole register see each lane", T, float, double)
+TEST_CASE_TEMPLATE("functions of a whole register read each lane", T, float, double)
 {
     constexpr std::size_t n = simd::lanes<T>;
     for (const T value : special_values<T>()) {

@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-/// Does a query that stands at the key `here` see a key?
+/// Whether a query at key `here` sees a key.
 bool sees(const auto& mask, std::int32_t here, std::int32_t key)
 {
     score_index p;
@@ -23,8 +23,8 @@ bool sees(const auto& mask, std::int32_t here, std::int32_t key)
     return seen.at[0] != 0;
 }
 
-/// No query of a run sees a key outside of `reach`, and each sees every key of `whole`; returns how many keys `reach`
-/// leaves out and `whole` names.
+/// Checks that no query of a run sees a key outside `reach`, and that each sees every key of `whole`; returns the
+/// number of keys that `reach` excludes and `whole` includes.
 std::pair<std::size_t, std::size_t> check_ranges(const auto& mask)
 {
     constexpr std::int32_t n = 12;
@@ -52,7 +52,7 @@ std::pair<std::size_t, std::size_t> check_ranges(const auto& mask)
 
 }  // namespace
 
-TEST_CASE("predicate masks: single ones and combined ones see what they say, and tell no wrong range")
+TEST_CASE("predicate masks, single and combined, see the documented keys, and their ranges are correct")
 {
     const mask_mod even{[](const score_index& p) { return p.key % 2 == 0; }};
     const sliding_window near{3};
@@ -94,7 +94,7 @@ TEST_CASE("windows of any size do not overflow")
     CHECK(!sees(none, 4, 4));
 }
 
-TEST_CASE("places are copied with their steps; functions of scores see the query's number as `here`")
+TEST_CASE("indices are copied with their steps; functions of scores see the query's index as `diagonal`")
 {
     score_index p;
     p.batch = 3, p.head = 2;
@@ -115,7 +115,7 @@ TEST_CASE("places are copied with their steps; functions of scores see the query
     CHECK(scored.key[0] == 7);
 }
 
-TEST_CASE("a mask that says which keys its last query sees is seen in one piece")
+TEST_CASE("a mask with a known range for its last query is one contiguous range")
 {
     struct {
         std::vector<std::size_t> real{10};

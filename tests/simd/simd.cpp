@@ -13,14 +13,14 @@ using namespace heed;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("an element's result does not depend on where it stands", T, float, double)
+TEST_CASE_TEMPLATE("an element's result does not depend on its position", T, float, double)
 {
     constexpr std::size_t n = 257;
     std::vector<T> x(n), all(n);
     for (std::size_t i = 0; i < n; ++i) x[i] = T(0.37) * static_cast<T>(i) - T(40);
     const auto f = [](auto a, auto b) {
         return simd::exp(simd::tanh(a) * simd::sigmoid(b)) + simd::sin(b * a * a * a) - simd::cos(b * b * b);
-    };  // some of the sines far away
+    };  // some sines far from 0
     simd::transform(n, all.data(), f, x.data(), x.data());
     for (std::size_t first = 0; first < n; first += 7) {
         for (const std::size_t count : {std::size_t{1}, std::size_t{3}, simd::lanes<T>}) {
@@ -35,7 +35,7 @@ TEST_CASE_TEMPLATE("an element's result does not depend on where it stands", T, 
     CHECK(place == all);
 }
 
-TEST_CASE_TEMPLATE("a square of registers becomes its transpose", T, float, double)
+TEST_CASE_TEMPLATE("a square of registers is transposed", T, float, double)
 {
     constexpr std::size_t n = simd::lanes<T>;
     T x[n][n], y[n][n];
@@ -58,7 +58,7 @@ TEST_CASE_TEMPLATE("sums of four registers at once", T, float, double)
     }
     T sums[4];
     simd::sums(four[0], four[1], four[2], four[3], sums);
-    for (std::size_t i = 0; i < 4; ++i) CHECK(sums[i] == simd::sum(four[i]));  // whole numbers: in any order
+    for (std::size_t i = 0; i < 4; ++i) CHECK(sums[i] == simd::sum(four[i]));  // integers: exact in any order
 }
 
 TEST_CASE("parallel_transform equals transform for every thread count")

@@ -16,9 +16,9 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE("functions of places that go on from key to key are those of each place")
+TEST_CASE("functions of strided indices equal functions of single indices")
 {
-    // The same function, with and without what is known of the steps: bit by bit.
+    // The same function with and without known strides: bitwise equal.
     const auto check = [](const auto& f) {
         std::vector<float> room(detail::lane_memo::room_for(64, 300));
         detail::lane_memo memo(room.data(), 64, 300);
@@ -47,15 +47,15 @@ TEST_CASE("functions of places that go on from key to key are those of each plac
     check([](score_index p) { return (p.query + p.key) / 3 - p.key / 4 + p.key % 6; });
     check([](score_index p) { return -(p.query - p.key) / 5 + (p.query * 3 + p.key) % 11; });
     check([](score_index p) {
-        auto x = p.query - p.key;  // as before: one type, whatever is known
+        auto x = p.query - p.key;  // as before: one type, with and without known strides
         x = abs(x) % 4;
         return x;
     });
 }
 
-TEST_CASE("numbers of one function are never taken for those of another one")
+TEST_CASE("cached numbers of one function are not used for another")
 {
-    // One memo for all of them: what a call asks for changes from key to key.
+    // One memo for all functions: the requests of a call change from key to key.
     std::vector<float> room(detail::lane_memo::room_for(64, 300));
     detail::lane_memo memo(room.data(), 64, 300);
     const auto score = [](const auto& x) { return pack<float>(0.0F) + x; };
@@ -104,7 +104,7 @@ TEST_CASE("numbers of one function are never taken for those of another one")
     CHECK(std::isnan(score(cos(std::numeric_limits<double>::infinity() * far))[0]));
 }
 
-TEST_CASE("a function with more calls than are kept is computed")
+TEST_CASE("a function with more calls than the memo holds is computed")
 {
     std::vector<float> room(detail::lane_memo::room_for(64, 300));
     detail::lane_memo memo(room.data(), 64, 300);

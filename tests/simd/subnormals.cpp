@@ -8,7 +8,7 @@
 
 namespace {
 
-// Volatile: multiplied by the processor, not by the compiler.
+// Volatile, so that the processor multiplies, not the compiler.
 volatile float least = std::numeric_limits<float>::min(), half = 0.5F, two = 2;
 volatile double least_double = std::numeric_limits<double>::min();
 
@@ -16,7 +16,7 @@ float below() { return least * half; }
 
 }  // namespace
 
-TEST_CASE("subnormal numbers are 0 while a without_subnormals lives, and are back after it")
+TEST_CASE("subnormal numbers are 0 while a without_subnormals exists, and are restored after it")
 {
     const float before = below();
     volatile float subnormal = before;
@@ -39,7 +39,7 @@ TEST_CASE("subnormal numbers are 0 while a without_subnormals lives, and are bac
     CHECK(subnormal * two == least);
 }
 
-TEST_CASE("exceptions that were raised meanwhile stay raised")
+TEST_CASE("exceptions that were raised in between stay raised")
 {
     std::feclearexcept(FE_ALL_EXCEPT);
     {

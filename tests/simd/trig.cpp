@@ -21,11 +21,12 @@ const auto cos_ = [](auto x) { return simd::cos(x); };
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sin and cos are exact to 2.5 ulp, at any distance, and beside their zeros", T, float, double)
+TEST_CASE_TEMPLATE("sin and cos are accurate to 2.5 ulp, at any distance, and near their zeros", T, float, double)
 {
     const auto exact_sin = [](long double x) { return std::sin(x); };
     const auto exact_cos = [](long double x) { return std::cos(x); };
-    for (const T far : {T(0.1), T(2), T(30), T(5000), T(9.9e4), T(1.2e6)}) {  // the last ones computed lane by lane
+    for (const T far :
+         {T(0.1), T(2), T(30), T(5000), T(9.9e4), T(1.2e6)}) {  // the last values are computed lane by lane
         CHECK(worst<T>(-far, far, sin_, exact_sin) <= 2.5);
         CHECK(worst<T>(-far, far, cos_, exact_cos) <= 2.5);
     }

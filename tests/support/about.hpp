@@ -7,7 +7,7 @@
 
 #include <heed/core/function_ref.hpp>
 
-/// The context of a failure in a template, without the macro's classes in each instantiation.
+/// Adds context to failures in a template, without instantiating the macro's classes each time.
 namespace support {
 
 /// CAPTURE(what) around some checks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Counts a program's allocations: it replaces operator new, so exactly one source file of the program includes it.
+// Counts a program's allocations. It replaces operator new, so exactly one source file of the program includes it.
 
 #include <atomic>
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace support {
 
 inline std::atomic<std::size_t> allocations{0};
-inline std::atomic<std::size_t> large{0}, count_from{0};  // those of at least `count_from` bytes, where that is not 0
+inline std::atomic<std::size_t> large{0}, count_from{0};  // `large`: of at least `count_from` bytes, if not 0
 
 inline void* counted(std::size_t bytes, std::size_t alignment)
 {
@@ -21,7 +21,7 @@ inline void* counted(std::size_t bytes, std::size_t alignment)
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
-// Not inlined: g++ would see free() of memory from operator new, and not that both are ours.
+// Not inlined: g++ would warn about free() of memory from operator new, although both are defined here.
 [[gnu::noinline]] inline void give_back(void* memory) { std::free(memory); }
 
 }  // namespace support
@@ -36,7 +36,7 @@ void* operator new[](std::size_t bytes, std::align_val_t to)
 {
     return support::counted(bytes, static_cast<std::size_t>(to));
 }
-// A sanitizer has its own of these, whose memory free() must not get.
+// Replaces the sanitizer's version; free() must not get memory from that.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 {
     try {

@@ -10,7 +10,7 @@
 #include <support/approx.hpp>
 #include <support/tensors.hpp>
 
-/// For presets that answer all queries of a sentence at once: by the equations of their papers, number by number.
+/// Compares presets that run all queries of a sentence at once with the equations of their papers in scalar loops.
 namespace support::causal_presets {
 
 using namespace heed;
@@ -19,7 +19,7 @@ constexpr std::size_t L = 5, D = 4;
 
 inline const auto q = random({1, L, D}, 1), k = random({1, L, D}, 2);
 
-/// Contexts of values that are the keys: w(s, j) are weights before they are divided by their sum, if they are.
+/// Contexts with the keys as values. w(s, j) are the weights, divided by their sum if `divides`.
 inline array<double, 3> by_hand(const auto& w, bool divides)
 {
     array<double, 3> all(shape_of_rank<3>{1, L, D}, 0.0);
@@ -48,7 +48,7 @@ inline double dot(std::size_t s, std::size_t j)
 /// The same, divided by √D.
 inline double scaled(std::size_t s, std::size_t j) { return dot(s, j) / std::sqrt(double{D}); }
 
-/// The inner product of vectors that are turned with their positions.
+/// The inner product of vectors that are rotated by their positions.
 inline double turned(std::size_t s, std::size_t j)
 {
     double sum = 0;

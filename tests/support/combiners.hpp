@@ -10,13 +10,13 @@
 #include <functional>
 #include <vector>
 
-// Combiners that do more than a weighted sum, against loops over the papers' equations.
+// Combiners other than a weighted sum, compared with loops over the papers' equations.
 
 namespace support::combiners {
 
 using namespace heed;
 
-/// A combiner's result for a context c and the querying state h, as a loop.
+/// A combiner's result for a context c and the query state h, as a loop.
 using equation = std::function<scalar::numbers(const scalar::numbers& c, const scalar::numbers& h)>;
 
 /// tanh([c; h] W)                                                      Luong et al. 2015, eq. 5
@@ -40,14 +40,14 @@ inline equation gated_of(const scalar::matrix& W, const scalar::numbers& b)
         return c;
     };
 }
-/// First one, then the other.
+/// Applies the first equation, then the second.
 inline equation then(const equation& inner, const equation& outer)
 {
     return [=](const scalar::numbers& c, const scalar::numbers& h) { return outer(inner(c, h), h); };
 }
 
-/// Every form and both families against the loops, on several shapes; the outer equation is applied to the contexts
-/// that the score's loops return.
+/// Compares every form and both families with the loops, on several shapes. The outer equation is applied to the
+/// contexts that the score's loops return.
 inline void check_combiner_values(const auto& attend, const scalar::score& score, bool temporal, const equation& outer,
                                   auto describe)
 {
@@ -64,7 +64,7 @@ inline void check_combiner_values(const auto& attend, const scalar::score& score
                 for (std::size_t k = 0; k < p.parts[0].shape()[2]; ++k) h.push_back(p.parts[0](b, s, k));
                 scalar::numbers y = outer(
                     {c.begin() + static_cast<long>(b * width), c.begin() + static_cast<long>((b + 1) * width)}, h);
-                if (real[b] == 0) y.assign(y.size(), 0.0);  // heed's rule for an empty row
+                if (real[b] == 0) y.assign(y.size(), 0.0);  // an empty row gives 0
                 must[2 * s].values.insert(must[2 * s].values.end(), y.begin(), y.end());
             }
         }
@@ -83,7 +83,7 @@ inline void check_combiner_values(const auto& attend, const scalar::score& score
     check({0}, 0, 2);
 }
 
-/// Values, gradients and heed::verify.
+/// Checks values, gradients and heed::verify.
 inline void check_combiner(const auto& attend, const scalar::score& score, bool temporal, const equation& outer,
                            auto describe)
 {

@@ -11,13 +11,13 @@
 
 namespace heed::test {
 
-/// Contexts of a head, and the numbers of its rule.
+/// Contexts of a head, and the normalizer's numbers per query.
 template <class T>
 struct contexts_and_numbers {
     std::vector<T> contexts, numbers;
 };
 
-/// Contexts of all queries of a head, one block after another.
+/// Contexts of all queries of a head, block by block.
 template <class T, class Rule, class Mask>
 contexts_and_numbers<T> contexts_of(head_of_numbers<T>& x, const Rule& rule, const Mask& mask)
 {

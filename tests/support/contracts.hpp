@@ -8,7 +8,7 @@
 #include <heed/verify.hpp>
 #include <support/exhaustive.hpp>
 
-/// Checks that mechanisms keep heed::verify's contracts.
+/// Checks mechanisms with heed::verify.
 namespace support {
 
 inline void check_report(const std::string& name, const heed::verification& report)
@@ -16,7 +16,8 @@ inline void check_report(const std::string& name, const heed::verification& repo
     CHECK_MESSAGE(bool(report), name << ":\n" << report.text());
 }
 
-/// Of annotations of width 5: with one thread, and with two for more rows than threads and more than a block.
+/// Verifies with annotations of width 5: with one thread, and with two for more rows than threads and more than a
+/// block.
 void check_contracts(const std::string& name, const auto& attend, const auto& describe)
 {
     const auto check = [&](const heed::verification_sizes& sizes, std::size_t threads) {

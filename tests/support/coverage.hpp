@@ -17,7 +17,7 @@ namespace support::coverages {
 using namespace heed;
 
 constexpr support::mechanism_sizes sizes{};  // query 3, width 5, alignment 4, word 2
-constexpr std::size_t N = 3;                 // numbers of coverage per position
+constexpr std::size_t N = 3;                 // width of the coverage per position
 inline const support::query_with_word describe{sizes.query, sizes.word};
 inline const support::plain_query describe_state{sizes.query};
 inline const support::additive_parameters parameters{sizes};
@@ -141,8 +141,8 @@ scalar::remembering scalar_gated_coverage(const auto& score)
             }};
 }
 
-/// The equation under softmax and under temporal modulation; the contracts under one of them, extremes and the
-/// gradients of every form under the other.
+/// Compares with the equation under softmax and under temporal modulation; checks the contracts under one normalizer,
+/// and extremes and the gradients of every form under the other.
 void check_promises(const auto& score, const scalar::remembering& equation, const auto& how)
 {
     const attention soft{score, normalize::softmax{}, combine::weighted_sum{}};
@@ -154,7 +154,7 @@ void check_promises(const auto& score, const scalar::remembering& equation, cons
     check_gradients(temporal, how, sizes.width);
 }
 
-/// C_0 of gated coverage.
+/// The initial coverage C_0 of gated coverage.
 inline auto cell_start(const auto& memory) { return filled<double, 3>({memory.batch(), memory.positions(), N}, 0.0); }
 
 }  // namespace support::coverages

@@ -24,13 +24,13 @@ struct scale_gradient_op;  // of seq2seq/convolutional.hpp
 
 }  // namespace heed::inline HEED_TARGET::ops
 
-/// The second order of one operation in one line, by its name: tests/scripts/second_order.sh reads these.
+/// Second-order check of one operation in one line, by name: tests/scripts/second_order.sh reads these lines.
 namespace support {
 
 namespace detail {
 
-/// A loss of these tensors on a tape. Its type does not depend on the operation: what checks it is compiled once for
-/// all operations of tensors with the same ranks.
+/// A loss of these tensors on a tape. Its type does not depend on the operation, so the check is compiled once for all
+/// operations of tensors with the same ranks.
 template <class... X>
 struct loss_of_inputs {
     template <class T>
@@ -45,9 +45,9 @@ struct loss_of_inputs {
     auto operator()(auto&, const lifted<heed::dual_number<double>>& at) const { return of_dual_numbers(at); }
 };
 
-/// Σ uneven · (y + y²): curved where y is linear in its arguments.
+/// Σ uneven · (y + y²): curved even if y is linear in its arguments.
 auto curved(const auto& y) { return heed::ops::dot(heed::ops::add(y, heed::ops::square(y)), uneven(y.shape())); }
-/// The same of several results.
+/// The same for several results.
 template <class First, class... Rest>
 auto curved(const std::tuple<First, Rest...>& y)
 {
@@ -60,8 +60,8 @@ auto curved(const std::tuple<First, Rest...>& y)
         y);
 }
 
-/// Does each tensor have a rank that the operation takes, and 0 or 6 axes that it does not take, by a sentence
-/// (ops/arguments.hpp)? Some operations take tensors of any rank.
+/// Whether the operation accepts the rank of each tensor, and rejects tensors of 0 or 6 axes with a message
+/// (ops/arguments.hpp). Some operations accept any rank.
 template <class Operation>
 inline constexpr bool any_rank = false;
 template <class F>
@@ -99,7 +99,7 @@ consteval bool refuses_ranks()
     (std::index_sequence_for<A...>{});
 }
 
-/// Calls an operation with settings behind its tensors.
+/// Calls an operation with settings after its tensors.
 template <class... Settings>
 struct with_settings {
     std::tuple<Settings...> settings;
@@ -124,12 +124,14 @@ struct with_settings {
     }
 };
 
-/// Products with the Hessian of curved(call(operation, tanh(x)...)) by all of x... against differences.
+/// Compares products with the Hessian of curved(call(operation, tanh(x)...)), with respect to all x..., with finite
+/// differences.
 template <class Operation, class Call, class... X>
 heed::ad::grad_check_result curvature_of(const Operation& operation, const Call& call, const X&... x)
 {
     if constexpr (requires { Call::template refuses_other_ranks<Operation, X...>(); })
-        static_assert(Call::template refuses_other_ranks<Operation, X...>(), "a rank that makes no sense is taken");
+        static_assert(Call::template refuses_other_ranks<Operation, X...>(),
+                      "the operation accepts a meaningless rank");
     inputs<X...> module{{x...}};
     const auto loss = [&](const auto& lifted) {
         return std::apply([&](const auto&... v) { return curved(call(operation, heed::ops::tanh(v)...)); }, lifted.at);
@@ -139,13 +141,13 @@ heed::ad::grad_check_result curvature_of(const Operation& operation, const Call&
 
 }  // namespace detail
 
-/// Calls an operation with these settings behind its tensors.
+/// Calls an operation with these settings after its tensors.
 auto with(const auto&... settings)
 {
     return detail::with_settings<std::remove_cvref_t<decltype(settings)>...>{{settings...}};
 }
 
-/// Has the operation no derivative, on purpose? The reason is for the reader.
+/// Whether the operation intentionally has no derivative. The reason is documentation.
 template <class Operation>
 consteval bool without_derivative(const Operation&, const char*)
 {
@@ -160,8 +162,8 @@ consteval bool without_second_order(const Operation&, const char*)
 
 }  // namespace support
 
-/// CHECK_CURVATURE(ops::name, call, x...): products with the Hessian through call(ops::name, tanh(x)...) are what
-/// differences of gradients find, all of x... being parameters at once.
+/// CHECK_CURVATURE(ops::name, call, x...): products with the Hessian through call(ops::name, tanh(x)...) match finite
+/// differences of gradients, with all x... as parameters at once.
 #define CHECK_CURVATURE(...)                                                                                           \
     do {                                                                                                               \
         const auto found_curvature = support::detail::curvature_of(__VA_ARGS__);                                       \

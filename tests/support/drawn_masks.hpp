@@ -8,15 +8,15 @@
 
 namespace support {
 
-/// Truth values [B,S,T] as execute::blocked takes them.
+/// A boolean mask [B,S,T] in the form that execute::blocked takes.
 inline auto for_blocks(const heed::boolean_mask<3>& mask, std::size_t head = 0)
 {
     const auto [B, S, T] = mask.shape();
     return heed::detail::predicate_of_queries{heed::detail::truth_values{mask, {B, 1, S, T}, 0}, 0, S, T, head};
 }
 
-/// Contexts [B,S,D] of queries as score, normalizer and combiner make them, whatever the plan would choose: by a matrix
-/// of all scores, or one query after another.
+/// Contexts [B,S,D] of queries for score, normalizer and combiner, independent of the plan: by a matrix of all scores,
+/// or one query after another.
 auto without_tiles(const auto& attend, const auto& memory, const auto& queries, const heed::boolean_mask<3>& mask,
                    std::size_t head = 0)
 {

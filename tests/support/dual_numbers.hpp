@@ -8,10 +8,10 @@
 
 #include <heed/core/dual_number.hpp>
 
-/// Dual numbers for tests of what computes with many of them.
+/// Dual numbers for tests of operations on many numbers.
 namespace heed::test {
 
-/// Values around 0.9, slopes around 0, none of them special.
+/// Values around 0.9, slopes around 0, without special values.
 template <class T>
 std::vector<dual_number<T>> dual_numbers(std::size_t n, double phase = 0)
 {
@@ -23,7 +23,7 @@ std::vector<dual_number<T>> dual_numbers(std::size_t n, double phase = 0)
     return x;
 }
 
-/// But for rounding; `operations`: how many there were.
+/// Equal up to rounding; `operations`: their number.
 template <class T>
 bool near(const dual_number<T>& a, const dual_number<T>& b, std::size_t operations = 16)
 {

@@ -12,7 +12,7 @@
 #include <support/scalar_memory.hpp>
 
 /// Scores that read the weights of earlier steps, and the positions of source and target, over additive scores; their
-/// equations as plain loops; and what each of them promises.
+/// equations as plain loops; their contracts.
 namespace support::earlier_weights {
 
 using namespace heed;
@@ -33,7 +33,7 @@ auto neighbors_over(const auto& base, Which which)
     return score::with_neighbors{base, random({5, sizes.alignment}, 54), which};
 }
 
-/// The weights of the last step, or of all steps, and the number of the step and the length of the sentence.
+/// The weights of the last step, or of all steps, and the index of the step and the length of the sentence.
 struct seen {
     scalar::numbers last, all;
     std::size_t step = 0;
@@ -44,7 +44,7 @@ struct seen {
     }
 };
 
-/// features(seen, j) times `matrix`, as a memory.
+/// features(seen, j) times `matrix`, as a state.
 template <class Features>
 scalar::remembering scalar_memory(const array<double, 2>& matrix, Features features)
 {
@@ -93,8 +93,8 @@ scalar::remembering scalar_neighbors(const auto& score, bool all)
     });
 }
 
-/// The equation under softmax and under temporal modulation; the contracts under one of them, extremes and the
-/// gradients of every form under the other.
+/// Compares with the equation under softmax and under temporal modulation; checks the contracts under one normalizer,
+/// and extremes and the gradients of every form under the other.
 void check_promises(const auto& score, const scalar::remembering& equation)
 {
     const attention soft{score, normalize::softmax{}, combine::weighted_sum{}};
@@ -106,20 +106,20 @@ void check_promises(const auto& score, const scalar::remembering& equation)
     check_gradients(temporal, describe, sizes.width);
 }
 
-/// Within a window the scores of its positions are those of the whole sentence: a score sees what was looked at beyond
-/// its edges, and positions by their place in the sentence.
+/// Checks that the scores of positions in a window equal those of the whole sentence: a score reads earlier weights
+/// beyond the window's edges, and positions by their index in the sentence.
 void check_window(const auto& score)
 {
     const attention whole{score, normalize::softmax{}, combine::weighted_sum{}};
     const attention local{score, normalize::local_m{1}, combine::weighted_sum{}};
     const auto memory = whole.on(random({2, 7, sizes.width}, 1), lengths{7, 5});
-    auto state = whole.start(memory);  // two steps that look everywhere
+    auto state = whole.start(memory);  // two steps that see all positions
     for (std::size_t t = 0; t < 2; ++t) state = whole.step(memory, random({2, sizes.query}, 5 + t), state).state;
     auto there = local.start(memory, state.score);
     there.step = state.step;
     const auto q = random({2, sizes.query}, 9);
     const auto everywhere = whole.step(memory, q, state).weights, within = local.step(memory, q, there).weights;
-    for (std::size_t b = 0; b < 2; ++b) {  // step 2 looks at 1, 2, 3
+    for (std::size_t b = 0; b < 2; ++b) {  // step 2 sees 1, 2, 3
         const double sum = everywhere(b, 1) + everywhere(b, 2) + everywhere(b, 3);
         for (std::size_t j = 0; j < 7; ++j) {
             const double must = j >= 1 && j <= 3 ? everywhere(b, j) / sum : 0;

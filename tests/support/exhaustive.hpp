@@ -5,7 +5,7 @@
 
 namespace support {
 
-/// Whether to test every combination, as scripts/test.sh --exhaustive does, and not only every pair of values.
+/// Whether to test every combination, as in scripts/test.sh --exhaustive, rather than every pair of values.
 inline bool exhaustive() { return std::getenv("HEED_TEST_EXHAUSTIVE") != nullptr; }
 
 }  // namespace support

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The calls of the system that write files, each of which can fail: see faults.hpp.
+// The system calls that write files, each of which can fail: see faults.hpp.
 
 #include <cerrno>
 #include <cstddef>
@@ -49,11 +49,11 @@ int __wrap_rename(const char* from, const char* to) { return support::fails("ren
 int __wrap_close(int file)
 {
     const bool fails = support::fails("close");
-    const int reason = errno, done = __real_close(file);  // Linux closes it all the same
+    const int reason = errno, done = __real_close(file);  // Linux closes the file anyway
     if (fails) errno = reason;
     return fails ? -1 : done;
 }
-// Without a mode where none is needed; the register then holds anything, which the system ignores.
+// Without a mode if none is needed; the register then holds an arbitrary value, which the system ignores.
 int __wrap_open(const char* path, int flags, mode_t mode)
 {
     return support::fails("open") ? -1 : __real_open(path, flags, mode);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Lets one allocation, or one call of the system, fail. It replaces operator new, so exactly one source file of a
-// program includes it. A call of the system fails where the program is linked with --wrap (see tests/CMakeLists.txt),
-// and its __wrap_ function asks `fails`.
+// Makes one allocation or one system call fail. It replaces operator new, so exactly one source file of a program
+// includes it. A system call can fail if the program is linked with --wrap (see tests/CMakeLists.txt); its __wrap_
+// function calls `fails`.
 
 #include <atomic>
 #include <cerrno>
@@ -18,20 +18,20 @@
 
 namespace support {
 
-/// The allocation of the whole program that fails, counted from 1; 0: none. It fails once.
+/// The number of the failing allocation in the whole program, from 1; 0: none. It fails once.
 inline std::atomic<long> failing_allocation{0};
 inline std::atomic<long> living_allocations{0};
 
-/// How many bytes all allocations together have asked for.
+/// The total number of allocated bytes.
 inline std::atomic<std::size_t> asked_for{0};
 
-/// The call that fails: its name, and how many come before it.
+/// The failing call: its name, and the number of calls before it.
 inline std::atomic<const char*> failing_call{""};
 inline std::atomic<long> calls_before{0};
-inline std::atomic<int> fails_with{0};  // errno; 0: half of what should be written is
+inline std::atomic<int> fails_with{0};  // errno; 0: only half of the bytes are written
 inline std::atomic<bool> has_failed{false};
 
-/// Nothing of this thread fails, or is counted among what comes before.
+/// In this thread no call fails or is counted.
 inline thread_local bool spared = false;
 
 inline void* allocated(std::size_t bytes, std::size_t alignment)
@@ -46,14 +46,14 @@ inline void* allocated(std::size_t bytes, std::size_t alignment)
     living_allocations.fetch_add(1, std::memory_order_relaxed);
     return memory;
 }
-// Not inlined: g++ would see free() of memory from operator new, and not that both are ours.
+// Not inlined: g++ would warn about free() of memory from operator new, although both are defined here.
 [[gnu::noinline]] inline void give_back(void* memory)
 {
     if (memory != nullptr) living_allocations.fetch_sub(1, std::memory_order_relaxed);
     std::free(memory);
 }
 
-/// Whether this call is the one that fails.
+/// Whether this call must fail.
 inline bool fails(const char* name)
 {
     if (spared || std::strcmp(name, failing_call) != 0 || calls_before-- != 0) return false;
@@ -62,8 +62,8 @@ inline bool fails(const char* name)
     return true;
 }
 
-/// Calls attempt(), and fails its first allocation, then its second, until none is left: the number of allocations.
-/// `look` checks what is left after each failure.
+/// Calls attempt() repeatedly, with its first allocation failing, then its second, until none fails; returns the number
+/// of allocations. `look` checks the state after each failure.
 long fail_each_allocation(const auto& attempt, const auto& look)
 {
     for (long n = 1;; ++n) {
@@ -81,7 +81,7 @@ long fail_each_allocation(const auto& attempt, const auto& look)
     }
 }
 
-/// Runs it; only these are thrown.
+/// Runs it; other exceptions are not caught.
 void expects(const auto& action)
 {
     try {
@@ -92,7 +92,7 @@ void expects(const auto& action)
         throw;
     } catch (...) {
         failing_allocation = 0;
-        FAIL("something else was thrown");
+        FAIL("an unexpected exception was thrown");
     }
 }
 
@@ -108,7 +108,7 @@ void* operator new[](std::size_t bytes, std::align_val_t to)
 {
     return support::allocated(bytes, static_cast<std::size_t>(to));
 }
-// stable_sort asks for memory in this way. Without this, a sanitizer's own would serve it.
+// stable_sort allocates with this overload. Without it, the sanitizer's version would be called.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 {
     try {

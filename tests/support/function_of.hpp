@@ -10,11 +10,11 @@
 #include <heed/core/function_ref.hpp>
 #include <support/gradients.hpp>
 
-/// The gradient of many functions of one tensor, for the price of one.
+/// Gradient checks of many functions of one tensor, compiled once.
 namespace support {
 
-/// Any function from a variable of N axes to one of M. Its type does not depend on the function: what checks its
-/// gradient is compiled once for all. It refers to the function.
+/// Any function from a variable of N axes to a variable of M axes. Its type does not depend on the function, so the
+/// gradient check is compiled once. It refers to the function.
 template <std::size_t N, std::size_t M>
 struct function_of {
     template <class T>
@@ -32,7 +32,7 @@ void check_gradient(const function_of<N, M>& f, const heed::array<double, N>& x)
 {
     CHECK_GRADIENT(f, x);
 }
-/// The same of f itself; it returns variables of M axes, by default of as many as x has.
+/// The same for f itself; it returns variables of M axes, by default the number of axes of x.
 template <std::size_t N, std::size_t M = N>
 void check_gradient_of(const auto& f, const heed::array<double, N>& x)
 {

@@ -13,10 +13,10 @@
 #include <support/second_order.hpp>
 #include <support/tensors.hpp>
 
-/// The gradient of one operation in one line.
+/// The gradient check of one operation in one line.
 namespace support {
 
-/// Some tensors as a module, so that they can be lifted, visited and checked together.
+/// Several tensors as a module, to be lifted, visited and checked together.
 template <class... X>
 struct inputs {
     std::tuple<X...> at;
@@ -39,7 +39,7 @@ struct inputs {
 
 namespace detail {
 
-/// Argument i: lifted where bit i of `mask` is set, else the plain array.
+/// Argument i: lifted if bit i of `mask` is set, otherwise the plain array.
 template <unsigned mask, class Lifted, class Plain, class F, std::size_t... i>
 auto call_with(const Lifted& lifted, const Plain& plain, F&& f, std::index_sequence<i...>)
 {
@@ -54,12 +54,12 @@ auto call_with(const Lifted& lifted, const Plain& plain, F&& f, std::index_seque
 
 }  // namespace detail
 
-/// The worst entry of the gradient of Σ uneven · f(x...) by all of x... with the arguments of `mask` on the tape and
-/// the others plain; f returns a variable of any rank.
+/// The worst entry of the gradient of Σ uneven · f(x...) with respect to all x..., with the arguments of `mask` on the
+/// tape and the others plain; f returns a variable of any rank.
 template <unsigned mask, class F, class... X>
 heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
 {
-    // Only the lifted arguments take part in the check: the others are constants.
+    // Only the lifted arguments are checked: the others are constants.
     inputs<X...> module{{x...}};
     const auto loss = [&](auto&, const auto& lifted) {
         const auto y = detail::call_with<mask>(lifted.at, module.at, f, std::index_sequence_for<X...>{});
@@ -67,14 +67,14 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
     };
     if constexpr (mask == (1u << sizeof...(X)) - 1) {
         const auto found = heed::ad::grad_check(module, loss);
-        // Of y + y², so that the Hessian is not 0 where f is linear.
+        // With y + y², so that the Hessian is not 0 if f is linear.
         const auto curved = support::second_order(module, [&](auto&, const auto& lifted) {
             const auto y = detail::call_with<mask>(lifted.at, module.at, f, std::index_sequence_for<X...>{});
             return heed::ops::dot(heed::ops::add(y, heed::ops::multiply(y, y)), uneven(y.shape()));
         });
         return found && !curved ? curved : found;
     } else {
-        // The plain arguments' own gradient is zero on the tape, while differences would see them: check the rest.
+        // The plain arguments have a gradient of zero on the tape, but not in finite differences: check the others.
         heed::ad::tape<double> on;
         const auto gradients = [&] {
             on.clear();
@@ -112,7 +112,7 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
     }
 }
 
-/// The same for every choice of arguments on the tape; the worst of all.
+/// The same for every subset of the arguments on the tape; returns the worst.
 template <class F, class... X>
 heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
 {
@@ -131,8 +131,8 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
     return worst;
 }
 
-/// f forward and backward through tensors with an axis of length 0: there is nothing to compare with differences, but
-/// values agree with those of plain tensors, and gradients have the arguments' shapes and are finite.
+/// Runs f forward and backward on tensors with an axis of length 0. Without elements for finite differences, values
+/// must equal those of plain tensors, and gradients must have the arguments' shapes and be finite.
 template <class F, class... X>
 void check_empty(F&& f, const X&... x)
 {
@@ -151,7 +151,7 @@ void check_empty(F&& f, const X&... x)
 
 }  // namespace support
 
-/// A loss of uneven constants through f(x...) has the gradient that differences find.
+/// Checks that the gradient of a loss of uneven constants through f(x...) matches finite differences.
 #define CHECK_GRADIENT(...)                                                                                            \
     do {                                                                                                               \
         const auto found_gradient = support::gradient_of(__VA_ARGS__);                                                 \

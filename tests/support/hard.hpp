@@ -16,7 +16,7 @@
 #include <support/scalar_attention.hpp>
 #include <support/tensors.hpp>
 
-/// Hard attention: what is drawn and how often, and costs whose gradient is known.
+/// Hard attention: its draws, their frequencies, and costs with known gradients.
 namespace support::hard {
 
 using namespace heed;
@@ -42,7 +42,7 @@ inline std::vector<double> softmax_of(const std::vector<double>& e)
     return p;
 }
 
-/// Where the 1 of a one-hot row is; throws if it is not one.
+/// The index of the 1 in a one-hot row; throws if the row is not one-hot.
 inline std::size_t diagonal_of(const double* row, std::size_t n, std::size_t stride = 1)
 {
     std::size_t place = n;
@@ -58,7 +58,7 @@ inline std::size_t diagonal_of(const double* row, std::size_t n, std::size_t str
     return place;
 }
 
-/// Pearson's Σ (seen − expected)² / expected; an impossible outcome that was seen counts as infinite.
+/// Pearson's Σ (observed − expected)² / expected; infinite if an impossible outcome was observed.
 inline double chi_square(const std::vector<std::size_t>& seen, const std::vector<double>& p)
 {
     std::size_t all = 0;
@@ -75,7 +75,7 @@ inline double chi_square(const std::vector<std::size_t>& seen, const std::vector
     return sum;
 }
 
-/// One-hot weights, set by hand, state included.
+/// The weights of a policy for one step, from its initial state.
 template <class Normalize, class Scores>
 auto weights_of(const Normalize& policy, const Scores& scores, const lengths& real, std::size_t step = 0)
 {
@@ -145,7 +145,7 @@ inline double expected_cost(const scalar::score& equation, const array<double, 3
                             const array<double, 3>& queries, std::size_t columns)
 {
     const std::size_t T = annotations.shape()[1], D = annotations.shape()[2], S = queries.shape()[1];
-    std::vector<std::vector<double>> p;  // of each draw, S · columns of them
+    std::vector<std::vector<double>> p;  // for each of the S · columns draws
     for (std::size_t s = 0; s < S; ++s) {
         std::vector<scalar::numbers> e;
         for (std::size_t j = 0; j < T; ++j) {
@@ -181,8 +181,8 @@ inline double expected_cost(const scalar::score& equation, const array<double, 3
     return sum;
 }
 
-/// Every outcome's estimate of the gradient, weighted with the outcome's probability, against the gradient of E[cost].
-/// Outcomes are found by trying seeds; none may be missing.
+/// Compares every outcome's estimate of the gradient, weighted by the outcome's probability, with the gradient of
+/// E[cost]. Outcomes are found by trying seeds; all must occur.
 template <class Attention>
 void check_unbiased(Attention attend, const auto& equation_of, std::size_t T, std::size_t S, std::size_t columns,
                     double baseline)
@@ -204,7 +204,7 @@ void check_unbiased(Attention attend, const auto& equation_of, std::size_t T, st
 
     std::size_t outcomes = 1;
     for (std::size_t i = 0; i < S * columns; ++i) outcomes *= T;
-    std::map<std::string, double> met;  // with its probability
+    std::map<std::string, double> met;  // outcomes and their probabilities
     std::vector<double> estimated(exact.size(), 0.0);
     double estimated_cost = 0;
     ad::tape<double> on;

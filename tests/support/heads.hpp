@@ -12,7 +12,7 @@
 #include <support/contracts.hpp>
 #include <support/mechanism_tests.hpp>
 
-/// Several attentions beside each other (heads, SPEC C5) and behind each other (hops, C6), as loops.
+/// Several attentions in parallel (heads, SPEC C5) and in sequence (hops, C6), as loops.
 namespace support::heads {
 
 using namespace heed;
@@ -22,7 +22,7 @@ constexpr std::size_t Q = 3, D = 5, K = 4, V = 2, O = 3, A = 3;
 
 inline scalar::matrix rows(const array<double, 2>& m) { return scalar::matrix_of(m); }
 
-/// The columns [first, first + count) of a matrix: one head's part.
+/// The columns [first, first + count) of a matrix: one head's slice.
 inline scalar::matrix columns(const array<double, 2>& m, std::size_t first, std::size_t count)
 {
     scalar::matrix part;
@@ -38,7 +38,7 @@ struct loop {
     bool temporal;
 };
 
-/// What a sentence (keys and values may differ) gives to queries: contexts and weights [T] of each step.
+/// The contexts and weights [T] of each step for one sentence, with separate keys and values.
 struct told {
     scalar::numbers context, weights;
 };
@@ -58,7 +58,7 @@ inline std::vector<told> tell(const loop& how, const scalar::matrix& keys, const
     return all;
 }
 
-/// The real annotations of sentence b, and its queries' parts.
+/// The real annotations of sentence b, and the parts of its queries.
 scalar::matrix sentence_of(const auto& p, const auto& at, std::size_t b)
 {
     scalar::matrix sentence(at.real[b]);
@@ -148,7 +148,7 @@ running::outcome<double> expected_hops(const std::vector<loop>& hops, const auto
     });
 }
 
-/// Every form in both families, on several shapes, against what the loops expect.
+/// Compares every form in both families, on several shapes, with the expected results of the loops.
 void check_values(const auto& attend, const auto& expected, auto describe)
 {
     const auto check = [&](const lengths& real, std::size_t positions, std::size_t steps) {

@@ -50,10 +50,10 @@ public:
     struct reply {
         int status = 0;  // 0: none
         std::string head, body;
-        bool ended = false;  // the other side has closed the connection
+        bool ended = false;  // the peer has closed the connection
     };
 
-    /// The next answer, if it comes in time.
+    /// The next response, if it arrives in time.
     reply receive(std::chrono::milliseconds in_time = std::chrono::seconds(60))
     {
         const auto deadline = clock::now() + in_time;
@@ -84,15 +84,15 @@ public:
         }
     }
 
-    /// Whether receive() would find something, an end included.
+    /// Whether receive() would return anything, including the end.
     bool is_readable() const
     {
         pollfd one{socket_, POLLIN, 0};
         return ::poll(&one, 1, 0) > 0;
     }
-    /// Nothing more will be sent; answers are read.
+    /// Closes the sending side; responses can still be read.
     void end() const { ::shutdown(socket_, SHUT_WR); }
-    /// Closes so that the other side sees an error rather than an end.
+    /// Closes the connection so that the peer gets an error instead of an end.
     void reset() const
     {
         const linger now{1, 0};

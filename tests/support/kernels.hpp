@@ -15,8 +15,8 @@
 #include <heed/core/parallel.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Each kernel against plain loops in double, written independently from the equations; each backward against finite
-/// differences; the padding is poisoned.
+/// Compares each kernel with plain loops in double, written independently from the equations, and each backward pass
+/// with finite differences; the padding is poisoned.
 namespace heed::test {
 
 template <class T>
@@ -35,7 +35,7 @@ list<T> some(std::size_t n, unsigned seed, double size = 1)
     return x;
 }
 
-/// The positions of the `most` greatest that are admitted; of equal ones, the first.
+/// The indices of the `most` largest admitted numbers; ties in order.
 template <class T, class Admit>
 list<std::uint32_t> in_order(const list<T>& x, std::size_t most, Admit admit)
 {
@@ -48,7 +48,7 @@ list<std::uint32_t> in_order(const list<T>& x, std::size_t most, Admit admit)
     return order;
 }
 
-/// Fills the padding of each row with NaN and infinities in turn.
+/// Fills the padding of each row alternately with NaN and infinity.
 template <class T>
 void poison(list<T>& x, const counts& lengths, std::size_t positions, std::size_t width = 1)
 {
@@ -78,18 +78,18 @@ double far(const list<T>& got, const list<double>& want)
     double most = 0;
     for (std::size_t i = 0; i < got.size(); ++i) {
         const double off = std::fabs(static_cast<double>(got[i]) - want[i]) / std::max(1.0, std::fabs(want[i]));
-        if (!(off <= most)) most = off;  // NaN counts as far
+        if (!(off <= most)) most = off;  // NaN counts as different
     }
     return most;
 }
 
 template <class T>
 inline constexpr double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-13;
-/// Of results with few roundings.
+/// For results with few roundings.
 template <class T>
 inline constexpr double few_roundings = sizeof(T) == 4 ? 2e-6 : 1e-14;
 
-/// gradient = base + d loss / d x, by central differences.
+/// Checks gradient = base + d loss / d x, by central differences.
 inline void check_gradient(const char* what, list<double>& x, const std::function<double()>& loss,
                            const list<double>& gradient, double base)
 {
@@ -126,7 +126,7 @@ struct with_threads {
     ~with_threads() { set_threads(1); }
 };
 
-/// Less than a register, registers with and without a remainder, many.
+/// Less than a register, registers with and without a remainder, many registers.
 template <class T>
 counts awkward()
 {
@@ -145,7 +145,7 @@ inline list<double> plain_softmax(std::size_t n, std::size_t stride, const std::
     return y;
 }
 
-/// With and without a rest behind the last whole register.
+/// With and without a remainder after the last whole register.
 inline constexpr std::size_t widths[] = {1, 3, 4, 8, 16, 17, 35};
 
 inline double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }

@@ -12,10 +12,10 @@
 #include <heed/attention.hpp>
 #include <support/tensors.hpp>
 
-/// Many queries all at once, as mechanisms answer them, against one query after the other.
+/// Many queries at once, compared with one query after another.
 namespace support {
 
-/// A loss, and its derivatives by annotations H, queries Q and every parameter, after backward.
+/// A loss, and its derivatives with respect to annotations H, queries Q and every parameter, after backward.
 std::vector<double> gradients_after(heed::ad::tape<double>& on, double loss, const auto& lifted, const auto& H,
                                     const auto& Q)
 {
@@ -36,7 +36,7 @@ inline double greatest_difference(const std::vector<double>& is, const std::vect
     double worst = 0;
     for (std::size_t i = 0; i < is.size(); ++i) {
         const double off = is[i] == must[i] ? 0 : std::abs(is[i] - must[i]);
-        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();  // NaN is not the same
+        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();  // NaN is different
     }
     return worst;
 }
@@ -51,8 +51,8 @@ inline heed::array<double, 3> words_of(const heed::array<double, 3>& x, std::siz
     return some;
 }
 
-/// The greatest difference, all at once and one by one, in a loss of the contexts of S queries over T positions [width]
-/// and in its derivatives by annotations, queries and every parameter.
+/// The maximum difference between all queries at once and one by one, in a loss of the contexts of S queries over T
+/// positions [width] and in its derivatives with respect to annotations, queries and every parameter.
 template <class Attention, class Mask>
 double distance_from_one_by_one(const Attention& attend, const Mask& mask, const heed::lengths& real, std::size_t S,
                                 std::size_t T, std::size_t width = 4)
@@ -94,8 +94,8 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
     return greatest_difference(gradients(true), gradients(false));
 }
 
-/// The greatest difference from `all`, the contexts of causal queries q [B,T,N] over h at once, where the memory grows
-/// by `chunk` words at a time and the state goes on.
+/// The maximum difference from `all`, the contexts of causal queries q [B,T,N] over h at once, for a memory that grows
+/// by `chunk` words at a time with a continued state.
 double distance_where_it_grows(const auto& attend, const heed::array<double, 3>& h, const heed::array<double, 3>& q,
                                const heed::array<double, 3>& all, std::size_t chunk)
 {

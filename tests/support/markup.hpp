@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// Helpers to examine a picture's text.
+/// Helpers to examine the text of an SVG or HTML document.
 namespace support {
 
 /// The number of occurrences of one text in another.
@@ -20,8 +20,8 @@ inline std::size_t count(std::string_view text, std::string_view what)
     return times;
 }
 
-/// The reason why a document is not well-formed, as far as a small reader can tell: tags that do not match, attributes
-/// without quotes or twice, bare & or <, characters that XML forbids. Empty if there is none.
+/// The reason why a document is not well-formed, as far as a small parser can tell: mismatched tags, unquoted or
+/// repeated attributes, bare & or <, characters that XML forbids. Empty if it is well-formed.
 inline std::string fault(std::string_view xml)
 {
     std::vector<std::string> open;

@@ -8,7 +8,7 @@
 #include <support/mechanisms.hpp>
 #include <support/second_order.hpp>
 
-/// The tests of every mechanism: the batches of heed::verify, compared with the scalar loops.
+/// The tests of every mechanism: batches as in heed::verify, compared with scalar loops.
 namespace support {
 
 namespace running = heed::detail::verifying;
@@ -51,7 +51,7 @@ struct batch {
         return rows;
     }
 
-    /// Its query at each step, in parts.
+    /// The query of row b at each step, in parts.
     std::vector<std::vector<scalar::numbers>> queries(std::size_t b) const
     {
         std::vector<std::vector<scalar::numbers>> all(steps);
@@ -76,7 +76,7 @@ struct batch {
     }
 };
 
-/// The scalar loops' results, in the order of running::results<form::step>.
+/// The results of the scalar loops, in the order of running::results<form::step>.
 inline running::outcome<double> expected(const scalar::score& equation, bool temporal, const batch& of)
 {
     const auto [B, T, D] = heed::shape_of(of.annotations);
@@ -100,14 +100,14 @@ inline void check_close(const running::outcome<double>& is, const running::outco
     CHECK_MESSAGE(most.worst <= tolerance, most.where);
 }
 
-/// The contexts alone.
+/// Only the contexts.
 inline running::outcome<double> contexts_of(running::outcome<double> all)
 {
     std::erase_if(all, [](const auto& s) { return s.name.starts_with("weights"); });
     return all;
 }
 
-/// Values of every form and both families against the scalar loops.
+/// Compares the values of every form and both families with the scalar loops.
 inline void check_values(const auto& attend, const scalar::score& equation, bool temporal, const auto& describe,
                          std::size_t width)
 {
@@ -147,8 +147,8 @@ inline void check_found(const heed::ad::grad_check_result& found)
     CHECK(found.worst < 1e-8);
 }
 
-/// Gradients by parameters, annotations and queries, through history: of steps by finite differences, of the other
-/// forms by those of steps.
+/// Checks gradients with respect to parameters, annotations and queries, through the history: of steps by finite
+/// differences, of the other forms by comparison with steps.
 inline void check_gradients(const auto& attend, const auto& describe, std::size_t width)
 {
     using heed::ad::grad_check;
@@ -169,7 +169,7 @@ inline void check_gradients(const auto& attend, const auto& describe, std::size_
     check({5, 2, 0, 1}, 5, 4);
     check({1}, 1, 1);
     check({0, 3}, 3, 2);
-    // Nothing to attend to: no gradient, but no crash either.
+    // Without positions: the gradient is 0.
     const auto [p, at] = made_up(attend, describe, {0, 0}, 0, 2, width);
     check_all_zero(running::gradients<form::step, true, double>(p, at));
 }

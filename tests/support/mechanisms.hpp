@@ -15,7 +15,7 @@ struct mechanism_sizes {
     std::size_t query = 3, width = 5, alignment = 4, word = 2;
 };
 
-/// How a query is built from parts, see heed::verify.
+/// How a query is built from parts; see heed::verify.
 using heed::detail::verifying::plain_query;
 struct query_with_word {
     std::size_t query, word;

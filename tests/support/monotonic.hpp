@@ -16,7 +16,7 @@
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 
-/// Alignments that only move forward, as the printed sums.
+/// Monotonic alignments as the printed sums.
 namespace support::monotonic {
 
 using namespace heed;
@@ -74,7 +74,7 @@ inline numbers row_of(const auto& e, const boolean_mask<2>* seen, const lengths&
     return row;
 }
 
-/// A step context that shows what a mask leaves.
+/// A step context that applies a mask.
 struct masked_moment {
     lengths_view real;
     std::size_t step;
@@ -83,7 +83,7 @@ struct masked_moment {
     auto visible(const tensor auto& scores) const { return ops::masked_fill(scores, seen); }
 };
 
-/// The weights of a policy at every step, from hooks alone.
+/// The weights of a policy at every step, computed only by its hooks.
 template <class Scores>
 std::vector<Scores> weights_of(const auto& policy, const std::vector<Scores>& e, const auto& moment_of)
 {
@@ -97,7 +97,8 @@ std::vector<Scores> weights_of(const auto& policy, const std::vector<Scores>& e,
     return all;
 }
 
-/// A policy's steps are these of a scalar loop: alpha(scores, α before) -> α, beta(scores, α) -> weights.
+/// Checks that a policy's steps equal those of a scalar loop: alpha(scores, previous α) -> α, beta(scores, α) ->
+/// weights.
 inline void check_steps(const auto& policy, const auto& e, const lengths& real, const boolean_mask<2>* seen,
                         const auto& alpha, const auto& beta)
 {
@@ -148,11 +149,11 @@ inline std::vector<array<double, 3>> some_scores(std::size_t B, std::size_t T, s
 inline boolean_mask<2> every_third_hidden(std::size_t B, std::size_t T)
 {
     boolean_mask<2> seen(shape_of_rank<2>{B, T});
-    for (std::size_t i = 0; i < B * T; ++i) seen[i] = i % 3 != 1 && i / T != B - 1;  // the last row sees nothing
+    for (std::size_t i = 0; i < B * T; ++i) seen[i] = i % 3 != 1 && i / T != B - 1;  // the last row sees no position
     return seen;
 }
 
-/// All of it: batches, lengths, dimensions and masks.
+/// Checks batches, lengths, dimensions and masks.
 inline void check_everywhere(const auto& policy, const auto& alpha, const auto& beta)
 {
     check_steps(policy, some_scores(4, 7, 5), lengths{7, 0, 1, 4}, nullptr, alpha, beta);

@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <vector>
 
-// What the tests of normalizers without state share: rows and columns of scores, heed's contracts.
+// Shared by the tests of normalizers without state: rows and columns of scores, and contract checks.
 
 namespace support::normalizers {
 
@@ -44,7 +44,7 @@ void check_contracts(const auto& attend, const verification_sizes& sizes)
     CHECK_MESSAGE(bool(report), report.text());
 }
 
-/// The normalizer over a score per position, over one per dimension, and over both.
+/// Verifies the normalizer over scores per position, over scores per dimension, or over both.
 void check_contracts_per_position(const auto& normalizer)
 {
     const score::additive score{random({3, 4}, 11), random({5, 4}, 12), random({4}, 14, 2.0)};

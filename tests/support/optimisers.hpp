@@ -11,10 +11,10 @@
 #include <heed/ad/ad.hpp>
 #include <support/one_table.hpp>
 
-/// How the rules of heed/train are tested.
+/// Tests of the optimizers of heed/train.
 namespace support {
 
-/// Seven steps on Σ c ⊙ θ², clipped to a norm of 2, against `rule(g, i)`, which returns the change of θ_i.
+/// Compares seven steps on Σ c ⊙ θ², clipped to a norm of 2, with `rule(g, i)`, which returns the change of θ_i.
 template <class Optimizer, class Rule>
 void check_rule(Optimizer optimizer, Rule rule)
 {
@@ -38,7 +38,8 @@ void check_rule(Optimizer optimizer, Rule rule)
     CHECK(optimizer.steps() == 7);
 }
 
-/// The moments of an optimizer after one step in which the batch looked up rows 1 and 3 of 5: only these have changed.
+/// The moments of an optimizer after one step in which the batch looked up rows 1 and 3 of 5; checks that only these
+/// rows change.
 template <class Optimizer>
 auto moments_of_two_rows(Optimizer optimizer)
 {

@@ -12,8 +12,8 @@
 #include <heed/attention.hpp>
 #include <support/tensors.hpp>
 
-/// For presets that a decoder asks step by step: each is the composition of policies that its paper describes, and
-/// returns a number that was worked out by hand from the paper's equation.
+/// For presets that a decoder runs step by step: each must equal the composition of policies in its paper, and return a
+/// number computed manually from the paper's equation.
 namespace support::recurrent_presets {
 
 using namespace heed;
@@ -29,7 +29,7 @@ inline const auto v = random({A}, 8), v_p = random({A}, 9);
 inline auto state_of(std::uint64_t step) { return random({B, Q}, 20 + step); }
 inline auto both_of(std::uint64_t step) { return state_and_word{state_of(step), random({B, E}, 30 + step)}; }
 
-/// The same type, and for three queries the same results bit for bit.
+/// Checks that both have the same type and, for three queries, bitwise equal results.
 template <class Preset, class Composition>
 void check_same(const Preset& preset, const Composition& composition, auto&& query)
 {
@@ -48,7 +48,7 @@ void check_same(const Preset& preset, const Composition& composition, auto&& que
     }
 }
 
-// One sentence of two annotations of one number, 0 and 1: the context is the weight of the second.
+// One sentence of two annotations of width 1, with values 0 and 1: the context is the weight of the second.
 
 inline array<double, 2> number(double x) { return filled<double, 2>({1, 1}, x); }
 inline array<double, 1> single(double x) { return filled<double, 1>({1}, x); }
@@ -67,10 +67,10 @@ auto twice(const auto& attend, const auto& query)
 }
 double once(const auto& attend, const auto& query) { return twice(attend, query).first.context(0, 0); }
 
-/// The second of two softmax weights whose scores differ by this much.
+/// The second of two softmax weights, for scores that differ by `lead`.
 inline double weight(double lead) { return 1 / (1 + std::exp(-lead)); }
 inline doctest::Approx about(double x) { return doctest::Approx(x).epsilon(1e-12); }
 
-inline const double tanh_lead = 2 * std::tanh(2.0) - 2 * std::tanh(1.0);  // of 2 tanh(s + h) at s = 1
+inline const double tanh_lead = 2 * std::tanh(2.0) - 2 * std::tanh(1.0);  // the difference of 2 tanh(s + h) at s = 1
 
 }  // namespace support::recurrent_presets

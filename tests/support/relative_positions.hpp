@@ -11,7 +11,7 @@
 
 namespace support {
 
-/// Shaw et al. 2018, eq. 2 and 4, number by number; causal, or every key. With `of_values`, eq. 3.
+/// Shaw et al. 2018, eq. 2 and 4, in scalar loops; causal, or every key. With `of_values`, eq. 3.
 inline heed::array<double, 3> relative_by_hand(const heed::array<double, 3>& h, const heed::array<double, 3>& q,
                                                const heed::array<double, 2>& d, const heed::lengths& real, bool causal,
                                                const heed::array<double, 2>& of_values = {})

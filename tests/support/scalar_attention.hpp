@@ -8,8 +8,8 @@
 
 #include <heed/core/tensor.hpp>
 
-/// Attention from the papers' equations alone: plain loops over plain vectors, one number at a time. Slow, without
-/// heed's operations, and without guards against overflow.
+/// Attention from the papers' equations: plain scalar loops over plain vectors. Slow, without heed's operations, and
+/// without guards against overflow.
 namespace support::scalar {
 
 using numbers = std::vector<double>;
@@ -96,7 +96,7 @@ inline score general(matrix W)
     return [=](const std::vector<numbers>& q, const numbers& h) { return numbers{inner(times(q[0], W), h)}; };
 }
 
-/// One sentence's results at one step.
+/// The result of one sentence at one step.
 struct answer {
     numbers context;  // [D]
     matrix weights;   // [T][1] or [T][D]

@@ -11,10 +11,10 @@
 
 #include <support/mechanism_tests.hpp>
 
-/// Additive scores that remember earlier steps, from the papers' equations as plain loops, to compare heed's with.
+/// Additive scores with a state, from the papers' equations as plain loops, to compare with heed's.
 namespace support::scalar {
 
-/// A memory of one sentence. Its contribution to a step is added to U h_j inside the tanh.
+/// The state of one sentence. Its contribution to a step is added to U h_j inside the tanh.
 struct remembering {
     std::function<void(const matrix& sentence)> start;
     std::function<void(std::size_t step, const std::vector<numbers>& query)> recall;
@@ -72,7 +72,7 @@ inline heed::array<double, 2> row_of(const heed::array<double, 2>& x, std::size_
     return row;
 }
 
-/// The parameters of the additive score below, and how `memory` changes it: heed in every form against the loops.
+/// The parameters of the additive score below.
 struct additive_parameters {
     array<double, 2> W, U;
     array<double, 1> v;
@@ -123,14 +123,14 @@ inline void check_memory(const auto& attend, const additive_parameters& base, co
     check({9, 6}, 9, 6);
 }
 
-/// heed::verify, its report on failure.
+/// Checks heed::verify, and prints its report on failure.
 inline void check_verified(const auto& attend, const heed::verification_sizes& sizes, const auto& describe)
 {
     const auto report = heed::verify(attend, sizes, describe);
     CHECK_MESSAGE(bool(report), report.text());
 }
 
-/// A beam's selection: with the rows of everything permuted after two steps, the rest of the run is the same permuted.
+/// Checks a beam's selection: if all rows are permuted after two steps, the later results are permuted in the same way.
 inline void check_selection(const auto& attend, const auto& describe, std::size_t width)
 {
     using heed::shape_of;
@@ -169,7 +169,7 @@ inline void check_all_finite(const running::outcome<double>& all)
     }
 }
 
-/// ±1e4 in the queries: finite numbers, weights that sum to 1.
+/// Queries of ±1e4: finite results, and weights that sum to 1.
 inline void check_extremes(const auto& attend, const auto& describe, std::size_t width)
 {
     auto [p, at] = made_up(attend, describe, {5, 2, 0, 1}, 5, 4, width);

@@ -8,18 +8,17 @@
 
 #include <support/scalar_attention.hpp>
 
-/// The layers around an attention, from the papers' equations alone: one sentence, one number at a time. Positions
-/// count from 0.
+/// The layers around an attention, from the papers' equations: one sentence, in scalar loops. Positions count from 0.
 namespace support::scalar {
 
-/// A recurrent unit with separate parameters for each gate. Rows of W are inputs, rows of U states.
+/// A recurrent unit with separate parameters per gate. Rows of W are inputs, rows of U states.
 struct gated_unit {
     matrix W_z, W_r, W;
     matrix U_z, U_r, U;
     numbers b_z, b_r, b;
 };
 
-/// Some columns of a matrix: heed keeps the parameters of several gates side by side.
+/// Selected columns of a matrix: heed stores the parameters of several gates in one matrix.
 inline matrix columns(const matrix& m, std::size_t first, std::size_t count)
 {
     matrix part;
@@ -49,7 +48,7 @@ inline numbers next_state(const gated_unit& f, const numbers& x, const numbers& 
     return next;
 }
 
-/// →h_i for each word, read from the first to the last.
+/// →h_i for each word, read from first to last.
 inline matrix read_forwards(const gated_unit& f, const numbers& start, const matrix& words)
 {
     matrix states;
@@ -61,7 +60,7 @@ inline matrix read_forwards(const gated_unit& f, const numbers& start, const mat
     return states;
 }
 
-/// ←h_i for each word, read from the last to the first; still in the order of the words.
+/// ←h_i for each word, read from last to first, in the order of the words.
 inline matrix read_backwards(const gated_unit& f, const numbers& start, const matrix& words)
 {
     matrix states(words.size());

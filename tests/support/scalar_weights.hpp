@@ -11,22 +11,22 @@
 #include <support/mechanism_tests.hpp>
 #include <support/scalar_attention.hpp>
 
-/// Normalizers from their equations alone, as plain loops. Powers of e are summed in long double, where exp(1e4) is a
-/// number: the sums need no guard against overflow.
+/// Normalizers from their equations, as plain loops. Exponentials are summed in long double, in which exp(1e4) is
+/// finite, so the sums need no guard against overflow.
 namespace support::scalar {
 
 using tall = long double;
 using table = std::vector<std::vector<tall>>;  // [T][1] or [T][D]: one step
-using tables = std::vector<table>;             // of every step
+using tables = std::vector<table>;             // for every step
 
-/// All weights of a sentence, from its scores and its queries.
+/// All weights of a sentence, from its scores and queries.
 using weigher = std::function<tables(const tables& e, const std::vector<std::vector<numbers>>& queries)>;
 
-/// Whether step t may see position j.
+/// Whether step t sees position j.
 using visible = std::function<bool(std::size_t t, std::size_t j)>;
 inline bool all_of_them(std::size_t, std::size_t) { return true; }
 
-/// α_j = exp(u_j) / Σ_i exp(u_i) for each column; zeros where there is nothing but -inf.
+/// α_j = exp(u_j) / Σ_i exp(u_i) for each column; zeros if all scores are -inf.
 inline table divided(table u)
 {
     for (std::size_t d = 0; !u.empty() && d < u[0].size(); ++d) {
@@ -38,7 +38,7 @@ inline table divided(table u)
     return u;
 }
 
-/// u_j = e_j + f(j, d), -inf where it cannot be seen.
+/// u_j = e_j + f(j, d), and -inf if masked.
 template <class F>
 table modulated(const table& e, std::size_t t, const visible& sees, F&& f)
 {
@@ -51,7 +51,7 @@ table modulated(const table& e, std::size_t t, const visible& sees, F&& f)
     return u;
 }
 
-/// exp(e_t) / (Σ_{t-n<=k<t} exp(e_k) exp(-δ (t-1-k)))^β: over the part of the past that `remembers` selects.
+/// exp(e_t) / (Σ_{t-n<=k<t} exp(e_k) exp(-δ (t-1-k)))^β: over the history that `remembers` selects.
 inline weigher temporal(double strength, double decay, std::size_t n, visible sees = all_of_them,
                         visible remembers = all_of_them)
 {
@@ -121,8 +121,8 @@ inline running::outcome<double> expected(const score& equation, const weigher& w
     return all;
 }
 
-/// Values against the scalar loops: step by step, and all at once on a tape. heed::verify checks that the other forms
-/// agree with these.
+/// Compares values with the scalar loops: step by step, and all at once on a tape. heed::verify checks that the other
+/// forms agree.
 inline void check_values(const auto& attend, const score& equation, const weigher& weigh, const auto& describe,
                          std::size_t width, double tolerance = 1e-13)
 {
@@ -157,7 +157,7 @@ std::vector<Scores> weights_of(const Normalize& normalize, const std::vector<Sco
     return weights;
 }
 
-/// The same from the scalar loops.
+/// The same by the scalar loops.
 inline std::vector<heed::array<double, 2>>
 weights_of(const weigher& weigh, const std::vector<heed::array<double, 2>>& e, const heed::lengths& real)
 {

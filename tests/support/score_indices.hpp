@@ -10,10 +10,10 @@
 #include <heed/simd/pack.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// Places, and functions of them against plain ones.
+/// Score indices, and their functions compared with plain functions.
 namespace heed::test {
 
-/// A place far away: queries first, first + 1, ...
+/// A distant index: queries first, first + 1, ...
 inline score_index place_at(std::int32_t query, std::int32_t key)
 {
     score_index p;
@@ -22,7 +22,7 @@ inline score_index place_at(std::int32_t query, std::int32_t key)
     return p;
 }
 
-/// f(score, place) beside plain(query, key), which computes the same with plain numbers, relative to `size`.
+/// Compares f(score, index) with plain(query, key), which computes the same with plain numbers, relative to `size`.
 template <class T>
 double worst(const auto& f, const auto& plain, double size = 1)
 {

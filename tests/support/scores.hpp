@@ -44,7 +44,7 @@ void check_equation(const auto& make, const auto& equation, const auto& describe
     check(7, 19);
 }
 
-/// The gradient through history and the contracts of a score of annotations of width 5.
+/// Checks the gradient through the history, and the contracts, of a score of annotations of width 5.
 void check_promises(const auto& score, const auto& describe)
 {
     check_gradients(temporal(score), describe, 5);
@@ -52,7 +52,7 @@ void check_promises(const auto& score, const auto& describe)
     check_contracts("temporal", temporal(score), describe);
 }
 
-/// The same of a score of wider annotations, of more than a register.
+/// The same for a score of annotations wider than a register.
 void check_wide(const auto& score, const auto& describe, std::size_t width)
 {
     const heed::verification_sizes few{.width = width, .batch = 2, .positions = 3, .steps = 2};
@@ -60,7 +60,7 @@ void check_wide(const auto& score, const auto& describe, std::size_t width)
     check_report("wide", heed::verify(soft(score), few, describe));
 }
 
-/// All of these for a score of any size: `make`, `equation` and `describe` as in check_equation.
+/// Checks all of this for a score of any size: `make`, `equation` and `describe` as in check_equation.
 void check_score(const auto& make, const auto& equation, const auto& describe)
 {
     check_equation(make, equation, describe);
@@ -68,7 +68,7 @@ void check_score(const auto& make, const auto& equation, const auto& describe)
     check_wide(make(2, 9), describe(2, 9), 9);
 }
 
-/// The hidden units of a score of annotations of width D: 4, 17 for 9, 37 for 19.
+/// The number of hidden units for annotations of width D: 4, 17 for 9, 37 for 19.
 inline std::size_t hidden_units(std::size_t D) { return D < 9 ? 4 : 2 * D - 1; }
 
 inline void says(auto&& f, const std::string& part)

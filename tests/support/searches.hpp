@@ -13,7 +13,7 @@
 #include <heed/seq2seq/ensemble.hpp>
 #include <heed/seq2seq/translator.hpp>
 
-/// Four sentences, small models whose parameters are large enough to prefer some words, and searches by several models.
+/// Four sentences, small models with parameters large enough to prefer some words, and searches by several models.
 namespace support::searches {
 
 using namespace heed;

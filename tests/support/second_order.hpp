@@ -12,7 +12,7 @@
 #include <heed/core/function_ref.hpp>
 #include <support/tensors.hpp>
 
-/// Products with the Hessian against central differences of gradients.
+/// Products with the Hessian compared with central differences of gradients.
 namespace support {
 
 namespace detail {
@@ -47,7 +47,7 @@ struct drawing_leaf {
     }
 };
 
-/// The worst entry of `product` against (∇(p + h v) − ∇(p − h v)) / 2h, by two steps h whose errors cancel.
+/// The worst entry of `product` compared with (∇(p + h v) − ∇(p − h v)) / 2h, extrapolated from two steps h.
 inline heed::ad::grad_check_result compare_products(const std::vector<double*>& parameters,
                                                     const std::vector<double>& direction,
                                                     const std::vector<double>& product,
@@ -103,7 +103,7 @@ auto random_like(const Module& module, std::uint64_t stream)
     return heed::map_parameters(module, detail::drawing_leaf{stream});
 }
 
-/// H v of loss(tape, lifted module) for a random v; its gradient has to be that of ordinary numbers, too.
+/// Checks H v of loss(tape, lifted module) for a random v; its gradient must equal that of plain numbers.
 template <class Module, class Loss>
 heed::ad::grad_check_result second_order(Module& module, const Loss& loss, double h = 1e-4)
 {
@@ -139,7 +139,7 @@ heed::ad::grad_check_result second_order(Module& module, const Loss& loss, doubl
 
 }  // namespace support
 
-/// Products with the Hessian of loss(tape, lifted module) are what differences of gradients find.
+/// Checks that products with the Hessian of loss(tape, lifted module) match finite differences of gradients.
 #define CHECK_SECOND_ORDER(...)                                                                                        \
     do {                                                                                                               \
         const auto found_product = support::second_order(__VA_ARGS__);                                                 \

@@ -7,7 +7,7 @@
 
 namespace support {
 
-/// Sentences as batches are made of them.
+/// Sentences in the form that batches are made from.
 inline std::vector<const heed::seq2seq::id_sentence*> pointers(const std::vector<heed::seq2seq::id_sentence>& sentences)
 {
     std::vector<const heed::seq2seq::id_sentence*> result;

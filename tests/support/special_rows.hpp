@@ -13,14 +13,15 @@
 
 #include "special_values.hpp"
 
-/// Rows with a special value in each place, for kernels that compare numbers or sum a row: whether a NaN is noticed
-/// must depend neither on its place nor on the target's registers.
+/// Rows with a special value at each position, for kernels that compare numbers or sum a row: NaN must be detected at
+/// any position and with any register width.
 namespace heed::test {
 
 template <class T>
 inline constexpr T infinity = std::numeric_limits<T>::infinity();
 
-/// f(row), for rows of ordinary numbers with a special value in each place, with or without -inf in the next one.
+/// Calls f(row) for rows of ordinary numbers with a special value at each position, with or without -inf at the next
+/// position.
 template <class T, class F>
 void each_row(F f)
 {
@@ -62,7 +63,7 @@ bool any_nan(const std::vector<T>& x)
     return std::any_of(x.begin(), x.end(), [](T e) { return std::isnan(e); });
 }
 
-/// The greatest of the numbers.
+/// The maximum of the numbers.
 template <class T>
 T greatest(const std::vector<T>& x)
 {
@@ -71,7 +72,7 @@ T greatest(const std::vector<T>& x)
     return top;
 }
 
-/// A score of -inf is hidden: its weight is 0 whatever the others are.
+/// A score of -inf is masked: its weight is 0 for any other scores.
 template <class T>
 std::vector<double> expected_softmax(const std::vector<T>& x)
 {
@@ -85,7 +86,7 @@ std::vector<double> expected_softmax(const std::vector<T>& x)
     return y;
 }
 
-/// A hidden score has weight 0 and gradient 0, whatever is beside it and comes back to it.
+/// Checks that a masked score has weight 0 and gradient 0, for any other scores and incoming gradient.
 template <class T>
 void check_hidden(const auto& forward, const auto& backward)
 {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-/// The numbers for which arithmetic has special rules, and comparisons for them.
+/// Numbers with special rules in arithmetic, and comparisons.
 namespace heed::test {
 
 template <class T>
@@ -30,7 +30,7 @@ const std::vector<T>& special_values()
     return all;
 }
 
-/// NaN where NaN is expected, zero with its sign, the same infinity, and otherwise within `units` in the last place.
+/// Expects NaN for NaN, zero with its sign, the same infinity, and otherwise a number within `units` in the last place.
 template <class T>
 bool agree(T got, T want, double units = 0)
 {
@@ -41,7 +41,7 @@ bool agree(T got, T want, double units = 0)
     return static_cast<double>(std::abs(got - want) / last) <= units;
 }
 
-/// Less than a register of `lanes`, one, and more: with and without a remainder.
+/// Less than a register of `lanes`, exactly one, and more: with and without a remainder.
 inline std::vector<std::size_t> awkward_sizes(std::size_t lanes)
 {
     return {1, lanes - 1, lanes, lanes + 1, 2 * lanes + 1};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The service of `translate serve`, with a stub in place of a model.
+// The service of `translate serve`, with a stub instead of a model.
 
 #include <atomic>
 #include <cctype>
@@ -20,7 +20,7 @@
 
 namespace support {
 
-/// What is asked waits here while it is shut.
+/// Requests wait here while the gate is shut.
 class gate {
 public:
     void pass()
@@ -41,7 +41,7 @@ private:
     bool open_ = true;
 };
 
-/// A service that writes in capitals, served at a free port from the beginning to the end of its life.
+/// A service that translates to capitals, on a free port for its whole lifetime.
 class stub_service {
 public:
     explicit stub_service(
@@ -68,13 +68,13 @@ public:
         join();
     }
 
-    /// As SIGTERM does.
+    /// Stops the service, as SIGTERM does.
     void stop()
     {
         at_.stop();
         server_.stop();
     }
-    /// Returns when it has ended.
+    /// Returns when the service has ended.
     void join()
     {
         if (runs_.joinable()) runs_.join();
@@ -82,7 +82,7 @@ public:
     std::size_t at_work() const { return server_.count().at_work; }
 
     gate model;
-    std::atomic<int> begun{0}, given_up{0};  // sentences "forever" whose search has begun, has ended
+    std::atomic<int> begun{0}, given_up{0};  // searches for "forever" that have begun, have ended
     int port = 0;
 
     static translation::service_limits limits()
@@ -93,8 +93,8 @@ public:
     }
 
 private:
-    /// The sentence "forever" is translated until it is no longer wanted; others become capitals. A sentence has as
-    /// many tokens as bytes, and is one word; its weights are a row for each of its bytes.
+    /// The sentence "forever" is translated until it is canceled; others become capitals. A sentence has one token per
+    /// byte, and is one word; its weights have a row per byte.
     translation::engine engine()
     {
         return {"stub", true, [](const std::string& text) { return text.size(); },
@@ -141,7 +141,7 @@ inline std::string ask(const std::string& text, const std::string& version = "1.
     return post(body, "", version);
 }
 
-/// Waits until this is so, or too long.
+/// Waits until the condition holds, or a timeout.
 inline bool eventually(const auto& is_so)
 {
     for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30); !is_so();) {

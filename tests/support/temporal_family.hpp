@@ -16,7 +16,7 @@
 #include <support/scalar_weights.hpp>
 #include <support/tensors.hpp>
 
-/// Normalizers with a memory under scores per position and per dimension, and as plain loops.
+/// Normalizers with a history under scores per position and per dimension, and as plain loops.
 namespace support::temporal_family {
 
 using namespace heed;
@@ -55,7 +55,7 @@ inline scalar::score per_dimension_equation()
 
 inline auto dot_with(const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; }
 
-/// Values with one weight per position, with one per dimension, and with both.
+/// Compares values with weights per position, per dimension, or both.
 inline void check_values_per_position(const auto& normalize, const scalar::weigher& weigh)
 {
     scalar::check_values(dot_with(normalize), scalar::dot(), weigh, plain_query{5}, 5);
@@ -77,7 +77,7 @@ inline void check_verified(const auto& attend, const auto& describe)
     CHECK_MESSAGE(bool(report), report.text());
 }
 
-/// Gradients and contracts: a weight for each position, and one for each dimension.
+/// Checks gradients and contracts: with weights per position, and per dimension.
 inline void check_mechanism(const auto& normalize)
 {
     support::check_gradients(dot_with(normalize), plain_query{5}, 5);

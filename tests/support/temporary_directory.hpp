@@ -11,7 +11,7 @@
 
 #include <stdlib.h>  // mkdtemp
 
-/// A test's own directory, removed with its contents.
+/// A temporary directory for one test, removed with its contents.
 class temporary_directory {
 public:
     temporary_directory()

@@ -11,11 +11,11 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Tensors to test with, and how they are compared.
+/// Tensors for tests, and comparisons.
 namespace support {
 
 using heed::array;
-using heed::shape_of;  // and ad's own by argument-dependent lookup
+using heed::shape_of;  // ad's overload is found by argument-dependent lookup
 using heed::shape_of_rank;
 using heed::view_of;
 
@@ -37,7 +37,7 @@ array<T, N> random(const std::size_t (&extents)[N], std::uint64_t stream, double
     return random<T>(shape, stream, scale);
 }
 
-/// Constants for a loss that weighs every entry differently: symmetric ones would hide errors.
+/// Constants for a loss that weighs every entry differently: symmetric constants would hide errors.
 template <class T = double, std::size_t N>
 array<T, N> uneven(const shape_of_rank<N>& shape)
 {
@@ -58,7 +58,7 @@ array<To, N> converted(const array<From, N>& x)
     return y;
 }
 
-/// Shapes and every bit.
+/// Compares shapes and every bit.
 template <class A, class B>
 bool same_bits(const A& a, const B& b)
 {
@@ -67,7 +67,7 @@ bool same_bits(const A& a, const B& b)
     return u.size() == 0 || std::memcmp(u.data, v.data, u.size() * sizeof(*u.data)) == 0;
 }
 
-/// The greatest |a - b| / (1 + |b|); infinite if shapes differ or only one is NaN.
+/// The maximum |a - b| / (1 + |b|); infinite if shapes differ or only one number is NaN.
 template <class A, class B>
 double distance(const A& a, const B& b)
 {
@@ -94,7 +94,7 @@ bool all_finite(const X& x)
     return true;
 }
 
-/// The message of the exception that f() throws; empty if it throws none of this kind.
+/// The message of the exception that f() throws; empty if it does not throw this type.
 template <class Error, class F>
 std::string message_of(F&& f)
 {
@@ -110,7 +110,7 @@ std::string message_of(F&& f)
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// The number that a tensor without axes is, as a loss is one.
+/// The number in a tensor without axes, such as a loss.
 double number(const auto& loss)
 {
     static_assert(heed::rank_of<decltype(loss)> == 0);

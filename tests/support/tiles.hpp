@@ -11,18 +11,18 @@
 /// One head of a sentence, for tests of tiles.
 namespace heed::test {
 
-/// How far tiles may round.
+/// The rounding tolerance of tiles.
 template <class T>
 inline constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
 
-/// How far a number is from the one that it must be, absolutely where that is small, else relatively.
+/// The difference of a number from its expected value: absolute for small numbers, otherwise relative.
 template <class T>
 double far(T is, double must)
 {
     return std::fabs(static_cast<double>(is) - must) / (1 + std::fabs(must));
 }
 
-/// count numbers between -size and size.
+/// `count` numbers between -size and size.
 template <class T>
 std::vector<T> waves(std::size_t count, double phase, double size = 1)
 {

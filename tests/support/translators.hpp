@@ -13,10 +13,10 @@
 #include <support/approx.hpp>
 #include <support/sentences.hpp>
 
-/// What every whole translator promises, on a few short sentences of at most seven source words and eight target words.
+/// The contracts of every translator, on a few short sentences of at most seven source words and eight target words.
 namespace support {
 
-/// Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
+/// Different lengths, a repeated word, and a sentence without words, where only the end token is left to attend to.
 inline const std::vector<heed::seq2seq::id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};
 inline const std::vector<heed::seq2seq::id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 inline const auto examples = heed::seq2seq::make_training_batch<double>(pointers(sources), pointers(targets));
@@ -30,7 +30,7 @@ auto sharpened(auto model)
     return model;
 }
 
-/// The same batch with other words in the padding of both sides.
+/// The same batch with other words in the padding on both sides.
 inline heed::seq2seq::training_batch<double> with_other_padding()
 {
     auto other = examples;
@@ -57,7 +57,7 @@ std::vector<double> loss_and_gradient(const auto& model, const heed::seq2seq::tr
     return numbers;
 }
 
-/// Step by step as all at once, and hypotheses that take every part of their state along.
+/// Checks that step by step equals all at once, and that hypotheses keep every part of their state.
 void check_searches(const auto& model)
 {
     namespace seq2seq = heed::seq2seq;
@@ -77,7 +77,7 @@ void check_searches(const auto& model)
     }
 }
 
-/// Padding that changes nothing, every gradient, and searches.
+/// Checks that padding changes nothing, every gradient, and searches.
 void check_system(auto model)
 {
     CHECK(loss_and_gradient(model, examples) == loss_and_gradient(model, with_other_padding()));

@@ -14,10 +14,10 @@
 
 #include "special_values.hpp"
 
-/// How exact functions of registers are.
+/// The accuracy of functions of registers.
 namespace heed::test {
 
-/// How many units in the last place of T lie between a result and the truth.
+/// The error of a result in units in the last place of T.
 template <class T>
 double ulps(T got, long double want)
 {
@@ -54,7 +54,7 @@ T one(F f, T x)
     return y;
 }
 
-/// f over arrays that hold a special value in one place: correct there, and elsewhere the same bits as without it.
+/// Runs f on arrays with a special value at one position: correct there, and the other results keep their bits.
 template <class T, class F, class Exact>
 void check_everywhere(const char* what, double units, F f, Exact exact)
 {

@@ -16,7 +16,7 @@
 #include <support/temporal_family.hpp>
 #include <support/tensors.hpp>
 
-/// Windows as plain loops: Luong's local-m and local-p, over normalizers with a memory.
+/// Windows as plain loops: Luong's local-m and local-p, over normalizers with a history.
 namespace support::windows {
 
 using namespace heed;
@@ -28,11 +28,11 @@ namespace scalar = support::scalar;
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 inline auto additive_with(const auto& normalize) { return attention{additive(), normalize, combine::weighted_sum{}}; }
 
-/// Where a query of 3 numbers (or 5, for dot) looks.
+/// Parameters of local_p for a query of width 3, or 5 for dot.
 auto W_p(std::size_t query = 3) { return random({query, 4}, 41); }
 inline auto v_p() { return random({4}, 42, 1.5); }
 
-/// With sentences longer than most windows.
+/// Verifies with sentences longer than most windows.
 inline void check_verified_windows(const auto& attend, const auto& describe)
 {
     const auto report = verify(attend, {.query = 3, .width = 5, .positions = 7, .steps = 5}, describe);
@@ -41,7 +41,8 @@ inline void check_verified_windows(const auto& attend, const auto& describe)
 
 enum class remembered { nothing, everywhere, in_window };
 
-/// Weights of scores in a window, with the given kind of history; `sees(length)` returns what a sentence's steps see.
+/// Weights of scores in a window, with the given kind of history; `sees(length)` returns the visible positions of a
+/// sentence's steps.
 template <class Sees>
 scalar::tables in_a_window(const scalar::tables& e, const Sees& sees, remembered what, double decay = 0,
                            std::size_t n = all_steps)
@@ -50,7 +51,7 @@ scalar::tables in_a_window(const scalar::tables& e, const Sees& sees, remembered
                             what == remembered::in_window ? scalar::visible(sees) : scalar::all_of_them)(e, {});
 }
 
-/// p_t = t, but no further than the last position.
+/// p_t = t, at most the last position.
 inline scalar::weigher luong_m(std::size_t D, remembered what = remembered::nothing, double decay = 0,
                                std::size_t n = all_steps)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Files of one program, compiled for AVX2 and for any x86-64, with a BLAS and without. `targets any` calls only the
-// second one's functions, and must run on a processor without AVX2; `targets` calls both, and compares.
+// Files of one program, compiled for AVX2 and for any x86-64, with and without a BLAS. `targets any` calls only the
+// functions of the second file, and must run on a processor without AVX2; `targets` calls both, and compares.
 
 #include <cmath>
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/gemm/panels.hpp>
 
-/// Functions of three files of one program: compiled for AVX2, for any x86-64, and for any without a BLAS.
+/// Functions of three files of one program: compiled for AVX2, for any x86-64, and for any x86-64 without a BLAS.
 namespace targets {
 
 struct inputs {
@@ -21,7 +21,7 @@ double step_for_avx2(const inputs& from);
 double step_for_any(const inputs& from);
 double step_for_none(const inputs& from);
 
-/// The sum of the absolute gradients of W, of a step on a tape.
+/// The sum of the absolute gradients of W, for a step on a tape.
 double train_for_avx2(const inputs& from);
 double train_for_any(const inputs& from);
 double train_for_none(const inputs& from);
@@ -31,13 +31,13 @@ const char* name_for_avx2();
 const char* name_for_any();
 const char* name_for_none();
 
-/// The return type is not part of a function's name for the linker.
+/// The linker's name of a function does not include the return type.
 heed::kernels::panels<float> panels_for_avx2(const inputs& from);
 
-/// Multiplies panels of the other file. Returns the error's message, or "" if there is none.
+/// Multiplies panels of the other file. Returns the error's message, or "" without an error.
 const char* multiply_for_any(const inputs& from);
 
-/// What the other file sees of settings.
+/// The settings that the other file reads.
 std::size_t threads_for_avx2();
 bool batch_invariant_for_avx2();
 

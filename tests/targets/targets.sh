@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# targets.sh PROGRAM OBJECT...: do files compiled for different targets share a function of heed, and
-# does the program run on a processor that has no AVX2?
+# targets.sh PROGRAM OBJECT...: checks that files compiled for different targets share no function of heed, and that the
+# program runs on a processor without AVX2.
 set -euo pipefail
 
 program=$1
 shift
 
-# functions OBJECT: what the linker keeps one of, if two objects have it. The types of errors and heed::for_all_targets
-# are the same for all targets; a function of the standard library or of xtensor is not heed's.
+# functions OBJECT: the functions of heed that the linker merges across objects. The error types and
+# heed::for_all_targets are the same for all targets; functions of the standard library and of xtensor are excluded.
 functions()
 {
     nm "$1" | awk '$2 ~ /^[WVu]$/ && /4heed/ { print $3 }' | grep -E '^_Z' | grep -Ev '^_ZT[ISV]N4heed(5error|11shape_error)E$|^_ZN4heed(5error|11shape_error)(C[0-9I]|D[0-9]|aS)|^_ZN4heed15for_all_targetsL?[0-9]+[a-z_]+E$' | sort

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Built with ThreadSanitizer, which ends the program at a race. What is computed is tested elsewhere: here the same
-// bits come from any number of threads.
+// Built with ThreadSanitizer, which ends the program at a race. Other tests check the results; this one checks that any
+// number of threads gives the same bits.
 
 #include <doctest/doctest.h>
 
@@ -69,7 +69,7 @@ results look(const model_type& attend)
 
 }  // namespace
 
-TEST_CASE("the pool: shards, exceptions, other numbers of threads, several users")
+TEST_CASE("the pool: shards, exceptions, changing numbers of threads, several users")
 {
     for (const std::size_t count : std::vector<std::size_t>{2, 4, 3, 1}) {
         set_threads(count);
@@ -111,7 +111,7 @@ TEST_CASE("a mechanism, forward and backward: 2 and 4 threads, and three users o
     set_threads(1);
 }
 
-TEST_CASE("a batcher: requests, cancellations and deadlines from four threads, three workers, and its end")
+TEST_CASE("a batcher: requests, cancellations and deadlines from four threads, three workers, and shutdown")
 {
     using batcher = translator::batcher<int, std::string>;
     auto at = std::make_unique<batcher>(

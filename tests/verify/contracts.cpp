@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-// heed::verify must find what is broken: each policy here breaks one contract, and the report must name it.
+// heed::verify must detect violations: each policy here breaks one contract, and the report must name it.
 
 using namespace heed;
 using support::random;
@@ -17,7 +17,7 @@ namespace broken {
 using heed::shape_of;
 using heed::view_of;
 
-/// An operation of one's own. It breaks a rule: x is fitted to [B,N], silently.
+/// A user's operation that breaks a rule: it silently fits x to [B,N].
 struct fit_op : ops::operation<fit_op> {
     static shape_of_rank<2> shape(const auto&, const shape_of_rank<2>& to) { return to; }
 
@@ -35,7 +35,7 @@ struct fit_op : ops::operation<fit_op> {
 };
 inline constexpr fit_op fit{};
 
-/// A score without parameters from one expression.
+/// A score without parameters, defined by one expression.
 #define SCORE(name, ...)                                                                                               \
     struct name {                                                                                                      \
         static constexpr score_traits traits{.weights = weight_kind::per_position};                                    \
@@ -44,7 +44,7 @@ inline constexpr fit_op fit{};
     }
 
 SCORE(sound, ops::dot_per_position(q, k));
-/// The gradient does not see the factor.
+/// The gradient omits the factor.
 SCORE(detached, ops::scale(ops::dot_per_position(q, k), 1 + 0.5 * static_cast<double>(view_of(q).data[0])));
 SCORE(of_batch, ops::scale(ops::dot_per_position(q, k), 1.0 / static_cast<double>(shape_of(k)[0])));
 SCORE(any_shape, ops::dot_per_position(fit(q, shape_of_rank<2>{shape_of(k)[0], shape_of(k)[2]}), k));
@@ -86,7 +86,7 @@ struct same_names {
 template <class Vector>
 same_names(Vector, Vector) -> same_names<Vector>;
 
-/// Padding gets weights, too.
+/// Gives weight to padding.
 struct maskless {
     auto operator()(const tensor auto& e, const auto&) const
     {
@@ -95,7 +95,7 @@ struct maskless {
     static auto parameters(auto&, auto&&) { return maskless{}; }
 };
 
-/// Temporal modulation that sums exp(e) itself, with a 1 for the first step. `fitted`: accepts any shape.
+/// Temporal modulation that sums exp(e) directly, starting at 1. `fitted`: accepts any shape.
 template <bool fitted>
 struct linear_history {
     template <class History>
@@ -129,7 +129,7 @@ private:
     }
 };
 
-/// A history whose `map` forgets to apply f: a beam would continue with another hypothesis' history.
+/// A history with a `map` that does not apply f: a beam would continue with another hypothesis' history.
 template <class History>
 struct unmapped {
     History history;
@@ -170,7 +170,7 @@ struct unselectable_score {
     static auto parameters(auto&, auto&&) { return unselectable_score{}; }
 };
 
-/// A history that is never a variable at first: the type of a decoder's state would change after the first word.
+/// A history that is not a variable at first: the type of a decoder's state would change after the first word.
 template <class History>
 struct mapped {
     History history;
@@ -198,8 +198,8 @@ struct plain_at_first {
     static auto parameters(auto&, auto&&) { return plain_at_first{}; }
 };
 
-/// A normalizer with a state must call `at.visible` itself. `never`: it does not. `too_late`: it does so after
-/// normalizing, so that the remaining weights do not sum to 1. `of_bias_alone`: it obeys additive masks only.
+/// A normalizer with a state must call `at.visible` itself. `never` does not. `too_late` does so after normalizing, so
+/// that the remaining weights do not sum to 1. `of_bias_alone` applies only additive masks.
 enum class asking { never, too_late, of_bias_alone };
 template <asking when>
 struct maskless_history {
@@ -236,10 +236,10 @@ struct product_per_dimension {
 
 }  // namespace broken
 
-/// A kernel that lies where nobody looks at the weights, and a little where somebody does.
+/// A kernel with given relative errors, with and without the weights.
 template <>
 struct heed::step_kernel<broken::product_per_dimension, heed::normalize::softmax, heed::combine::elementwise_sum> {
-    using operation = ops::per_dimension_step_op;  // says only that there is a kernel
+    using operation = ops::per_dimension_step_op;  // declares that a kernel exists
     static inline double error_with_weights = 0, error_without = 0;
 
     template <class With>
@@ -254,7 +254,7 @@ struct heed::step_kernel<broken::product_per_dimension, heed::normalize::softmax
 
 namespace {
 
-/// Whether the report says FAILED of the contract whose name contains `part`, and why.
+/// Whether the report marks the contract whose name contains `part` as FAILED, for the given reason.
 bool finds(const verification& report, const std::string& part, const std::string& reason = "")
 {
     if (report) return false;
@@ -264,7 +264,7 @@ bool finds(const verification& report, const std::string& part, const std::strin
     return false;
 }
 
-/// The name of the first broken contract.
+/// The name of the first failed contract.
 std::string first_broken(const verification& report)
 {
     for (const contract& c : report.contracts) {
@@ -281,7 +281,7 @@ verification verified(const Score& score = {}, const Normalize& normalize = {}, 
 
 }  // namespace
 
-TEST_CASE("sound user-defined policies keep all contracts")
+TEST_CASE("correct user-defined policies pass all contracts")
 {
     CHECK_MESSAGE(verified(), verified().text());
     CHECK(verified().contracts.size() == 19);
@@ -301,7 +301,7 @@ TEST_CASE("a report has one line per contract")
     CHECK(verification{{{"first", true, ""}}});
 }
 
-TEST_CASE("sizes that the parameters do not fit are reported at once")
+TEST_CASE("sizes that do not fit the parameters are the only failure reported")
 {
     const attention attend{score::general{random({3, 5}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
     CHECK(verify(attend, {.query = 3, .width = 5}));
@@ -318,15 +318,15 @@ TEST_CASE("a result that depends on the batch")
     CHECK(finds(report, "compose specifies", "step against compose: context of step 0"));  // a step runs by rows
 }
 
-TEST_CASE("state outside the state")
+TEST_CASE("state outside the returned state")
 {
     const verification report = verified(broken::counting{});
     CHECK(finds(report, "two runs agree", "the second run"));
     CHECK(finds(report, "outside the state", "again from the first state"));
-    CHECK(first_broken(report) == "two runs agree");  // accidental randomness breaks other contracts, too
+    CHECK(first_broken(report) == "two runs agree");  // randomness also breaks other contracts
 }
 
-TEST_CASE("a state whose rows cannot be selected")
+TEST_CASE("a state with rows that cannot be selected")
 {
     const std::string rows = "selecting rows";
     CHECK(finds(verified(broken::sound{}, broken::unselectable{}), rows, "after the first step: context of step 2"));
@@ -340,13 +340,13 @@ TEST_CASE("a state whose rows cannot be selected")
         finds(verify(attention{broken::sound{}, broken::unselectable{}, combine::weighted_sum{}}, {.batch = 1}), rows));
 }
 
-TEST_CASE("a state whose type changes after the first step on a tape")
+TEST_CASE("a state that changes its type after the first step on a tape")
 {
     const verification report = verified(broken::plain_at_first{});
     CHECK_MESSAGE(finds(report, "finite differences", "begin() must return variables"), report.text());
 }
 
-TEST_CASE("a mask that is not obeyed")
+TEST_CASE("a mask that is not applied")
 {
     using broken::asking, broken::maskless_history;
     const std::string masks = "hidden positions get weight 0";
@@ -370,14 +370,14 @@ TEST_CASE("shapes that are not checked")
     CHECK(finds(verified(broken::sound{}, careless), "shapes that do not fit", "the state of another batch"));
 }
 
-TEST_CASE("two parameters of one name")
+TEST_CASE("two parameters with one name")
 {
     const broken::same_names score{random({4}, 1), random({4}, 2)};
     const verification report = verified(score);
     CHECK(finds(report, "name of its own", "\"score.v\""));
 }
 
-TEST_CASE("padding that is attended to")
+TEST_CASE("padding with weight")
 {
     const verification report = verified(broken::sound{}, broken::maskless{});
     CHECK(finds(report, "row without positions", "has no position, but the weights of step 0"));
@@ -385,7 +385,7 @@ TEST_CASE("padding that is attended to")
     CHECK(finds(report, "alone and in a batch"));
 }
 
-TEST_CASE("numbers that overflow")
+TEST_CASE("scores that overflow")
 {
     const verification history = verified(broken::sound{}, broken::linear_history<false>{});
     CHECK(finds(history, "+-1e4", "with scores of 1e4"));
@@ -394,7 +394,7 @@ TEST_CASE("numbers that overflow")
     CHECK(finds(report, "runs with these sizes", "in a first run"));
 }
 
-TEST_CASE("a kernel that is not what compose specifies")
+TEST_CASE("a kernel that differs from compose")
 {
     using mechanism = attention<broken::product_per_dimension, normalize::softmax, combine::elementwise_sum>;
     using kernel = step_kernel<broken::product_per_dimension, normalize::softmax, combine::elementwise_sum>;

@@ -37,7 +37,7 @@ struct temporal_run {
 
 }  // namespace
 
-TEST_CASE("sentences of each kind of length, and queries as they are described")
+TEST_CASE("sentences with each kind of length, and queries as described")
 {
     const auto layout = layout_of(of_two);
     REQUIRE(layout.size() == 2);
@@ -59,7 +59,7 @@ TEST_CASE("sentences of each kind of length, and queries as they are described")
     CHECK(support::same_bits(at.queries(made.parts).word, made.parts[1]));
 }
 
-TEST_CASE("each form of a run is that call, step after step")
+TEST_CASE("each form of a run equals that call, step by step")
 {
     const temporal_run r;
     const auto memory = r.attend.on(r.made.annotations, r.made.real);
@@ -79,7 +79,7 @@ TEST_CASE("each form of a run is that call, step after step")
     CHECK(compare(results<form::many_queries, double>(r.p, r.at), contexts).worst < 1e-13);
     CHECK(results<form::step, double>(r.p, r.at)[5].name == "weights of step 2");
 
-    // Rows that go on after the first step are those rows of a run that kept all.
+    // Rows selected after the first step equal those rows of a run with all rows.
     const std::vector<std::size_t> rows{3, 0, 3};
     const auto chosen = results_of_rows(rows, r.p, r.at), all = results_of_rows({}, r.p, r.at);
     CHECK(differing_bits(all, must) == "");
@@ -88,7 +88,7 @@ TEST_CASE("each form of a run is that call, step after step")
         CHECK(std::abs(chosen[4].values[i] - all[4].values[rows[i / 4] * 4 + i % 4]) < 1e-13);
 }
 
-TEST_CASE("the gradient of a run is that of its weighted sum, by every parameter, annotation and query")
+TEST_CASE("the gradient of a run equals that of its weighted sum, for every parameter, annotation and query")
 {
     const temporal_run r;
     const auto loss_at = [&](double change) {
@@ -113,7 +113,7 @@ TEST_CASE("the gradient of a run is that of its weighted sum, by every parameter
     CHECK(slopes[2].values.size() == r.made.parts[0].size());
 }
 
-TEST_CASE("how outcomes differ, and where")
+TEST_CASE("outcomes are compared by their largest difference, and its place")
 {
     const run_numbers a{{"context", {1, 2}}, {"weights", {0, 3}}};
     auto b = a;
@@ -136,7 +136,7 @@ TEST_CASE("how outcomes differ, and where")
     CHECK(compare(a, b).worst == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("a score that returns what it is given")
+TEST_CASE("a score that returns its input")
 {
     const auto scores = support::random({2, 3, 1}, 5), by_dimension = support::random({2, 3, 4}, 6);
     const given_scores<weight_kind::per_position, array<double, 3>> one{scores};

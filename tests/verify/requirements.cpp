@@ -17,14 +17,14 @@ using run_numbers = heed::detail::verifying::outcome<double>;
 
 namespace {
 
-/// Why a requirement is not met; empty if it is.
+/// The message of an unmet requirement; empty if it is met.
 std::string refused(auto&& requirement) { return support::message_of<heed::detail::verifying::broken>(requirement); }
 
 const lengths two_and_none{2, 0};
 
 }  // namespace
 
-TEST_CASE("close, the same, finite")
+TEST_CASE("require_close, require_same_bits, require_finite")
 {
     const run_numbers a{{"context", {1, 2}}}, near{{"context", {1, 2.003}}}, bad{{"context", {1, INFINITY}}};
     CHECK(require_close(a, a, 0, "twice") == "no difference");
@@ -91,7 +91,7 @@ TEST_CASE("masks")
     CHECK(refused([&] { require_obeyed(masked, other, holes, true); }).starts_with("hidden by an additive mask"));
 }
 
-TEST_CASE("rows of a search, and of a sentence alone")
+TEST_CASE("selected rows, and single sentences")
 {
     CHECK(surviving_rows(4) == std::vector<std::size_t>{3, 0, 2, 0});
     CHECK(surviving_rows(1) == std::vector<std::size_t>{0, 0});
@@ -126,7 +126,7 @@ TEST_CASE("scores that a float holds exactly")
     CHECK((below && above));
 }
 
-TEST_CASE("misfits must throw a shape_error and write nothing")
+TEST_CASE("a misfit must throw a shape_error and write nothing")
 {
     const auto good = [] { throw shape_error("no"); };
     const auto careless = [] {};

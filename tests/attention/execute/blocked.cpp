@@ -15,8 +15,8 @@
 using namespace heed;
 using support::random;
 
-// So many queries that their scores are made block by block: the same as one query after the other, forward and
-// backward, and without memory for all scores.
+// So many queries that scores are computed in blocks: equal to one query after another, forward and backward, without
+// memory for all scores.
 
 namespace {
 
@@ -24,7 +24,7 @@ const lengths real({70, 33, 0});
 constexpr std::size_t S = 70, T = 70;
 constexpr detail::kept_scores little{1, 0};  // blocks of 32 queries
 
-/// A mechanism that answers many queries in blocks however few scores there are.
+/// A mechanism that runs many queries in blocks, even with few scores.
 template <class Attention>
 struct in_blocks {
     Attention attend;
@@ -58,7 +58,7 @@ void check(const Score& score, const Mask& mask, const Normalize& normalize, std
     set_threads(1);
 }
 
-/// A mask with a row for each query, of each sentence or of all.
+/// A mask with a row for each query, of each sentence or shared by all.
 template <std::size_t N>
 boolean_mask<N> some(const shape_of_rank<N>& shape)
 {
@@ -72,7 +72,7 @@ const auto by_place = [](auto e, score_index p) { return e * (p.batch + 1) - 0.0
 
 }  // namespace
 
-TEST_CASE("normalizers without tiles, and masks that tiles do not know")
+TEST_CASE("normalizers without tiles, and masks that tiles do not support")
 {
     check(score::dot{}, no_mask{}, normalize::stick_breaking{}, 1);
     check(score::dot{}, no_mask{}, normalize::stick_breaking{});
@@ -95,7 +95,7 @@ TEST_CASE("no tape, float, and a memory with gaps")
     const auto all = attend(memory, q, causal{});
     const auto state = attend.start(memory);
     double worst = 0;
-    for (std::size_t s = 0; s < many; s += s % 31 == 30 ? 1 : 15) {  // the edges of blocks among them
+    for (std::size_t s = 0; s < many; s += s % 31 == 30 ? 1 : 15) {  // including the edges of blocks
         const std::size_t seen = positions - many + s + 1;
         const auto one = attend.step(memory, ops::step_of(q, s), state, lengths({seen, seen}));
         worst = std::max(worst, support::distance(ops::step_of(all, s), one.context));
@@ -117,7 +117,7 @@ TEST_CASE("training does not keep the scores")
     CHECK(workspace_size() < scores / 4);  // one block of queries
 }
 
-TEST_CASE("a predicate mask is drawn block by block, on the tape and without one")
+TEST_CASE("a predicate mask is materialized block by block, with and without a tape")
 {
     const mask_mod mask{[](score_index p) { return p.key * 7 % 5 != p.query % 3 + p.batch; }};
     const attention attend{score::cosine{3}, normalize::stick_breaking{}, combine::weighted_sum{}};
@@ -138,7 +138,7 @@ TEST_CASE("a predicate mask is drawn block by block, on the tape and without one
     const auto by_places = gradients(places), by_rows = gradients(support::for_blocks(drawn));
     CHECK(support::same_bits(by_places.first, by_rows.first));
     CHECK(support::same_bits(by_places.second, by_rows.second));
-    // As users have it: a normalizer that tiles do not know.
+    // A user's normalizer, without tile rules.
     const attention local{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
     CHECK(support::distance(local(local.on(h, real), q, mask), local(local.on(h, real), q, drawn)) < 1e-14);
 }
@@ -147,7 +147,7 @@ TEST_CASE("training does not keep a predicate mask")
 {
     const std::size_t many = 2100, width = 2, pairs = many * many;
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
-    // Two functions of scores, one over the other: not for tiles.
+    // Two nested functions of scores cannot run in tiles.
     const attention attend{score::modified{score::modified{score::dot{}, [](auto e, score_index) { return e; }},
                                            [](auto e, score_index) { return 2 * e; }},
                            normalize::softmax{}, combine::weighted_sum{}};
@@ -158,10 +158,10 @@ TEST_CASE("training does not keep a predicate mask")
     on.backward(ops::dot(lifted(
                              lifted.on(H), Q, causal{} & [](score_index p) { return p.key % 3 != 1; }),
                          w));
-    CHECK(on.memory().capacity() < pairs / 2);  // a mask of all is a byte for each
+    CHECK(on.memory().capacity() < pairs / 2);  // a mask of all pairs takes a byte each
 }
 
-TEST_CASE("positions behind each other")
+TEST_CASE("append_all concatenates positions, with gradients")
 {
     const auto f = [](const auto& a, const auto& b, const auto& c) { return ops::append_all(std::vector{a, b, c}); };
     const auto a = random({2, 3, 4}, 1), b = random({2, 1, 4}, 2), c = random({2, 2, 4}, 3);

@@ -18,7 +18,7 @@
 using namespace heed;
 using support::random;
 
-// Linear time: the same as one query after the other, forward and backward, all at once, in chunks and one by one.
+// Linear time: equal to one query after another, forward and backward, all at once, in chunks and one by one.
 
 namespace {
 
@@ -32,7 +32,7 @@ void check(const Score& score, const Normalize& normalize, const Mask& mask, con
           1e-11);
 }
 
-/// Is the linear form the one that is used?
+/// Whether the linear form runs.
 template <class Attention>
 bool is_linear(const Attention& attend, std::size_t T)
 {
@@ -44,7 +44,7 @@ bool is_linear(const Attention& attend, std::size_t T)
 
 }  // namespace
 
-TEST_CASE("one query after the other, and all at once")
+TEST_CASE("one query after another, and all at once")
 {
     const lengths real({70, 33, 0});
     const score::kernel elu{score::elu_plus_one{}};
@@ -55,7 +55,7 @@ TEST_CASE("one query after the other, and all at once")
         check(score, normalize, causal{}, real, 70, 70);
         check(score, normalize, causal{}, real, 20, 70);
         check(score, normalize, lengths({5, 70, 2}), real, 30, 70);
-        check(score, normalize, causal{}, lengths({3, 2}), 3, 3);  // too short for sums
+        check(score, normalize, causal{}, lengths({3, 2}), 3, 3);  // too short for linear time
     };
     each(elu, normalize::ratio{});
     each(elu, normalize::ratio{0.9});
@@ -64,7 +64,7 @@ TEST_CASE("one query after the other, and all at once")
     each(score::general{random({D, D}, 5)}, normalize::retention{});
 }
 
-TEST_CASE("with other masks, and with softmax, scores of features are compared pair by pair")
+TEST_CASE("with other masks, and with softmax, scores of features are computed pair by pair")
 {
     const lengths real({70, 33, 0});
     const score::kernel elu{score::elu_plus_one{}};
@@ -91,7 +91,7 @@ TEST_CASE("heads")
     }
 }
 
-// The operation itself: by its definition, one number at a time.
+// The operation itself, by its definition in scalar loops.
 
 namespace {
 
@@ -107,7 +107,7 @@ array<double, 3> positive(array<double, 3> x)
     return x;
 }
 
-/// By the definition, one number at a time.
+/// The definition in scalar loops.
 std::vector<double> by_hand(const array<double, 3>& q, const array<double, 3>& k, const array<double, 3>& v,
                             const lengths& real, const sized& z)
 {
@@ -151,7 +151,7 @@ lengths real_of(const sized& z)
 
 }  // namespace
 
-TEST_CASE("contexts are those of the definition")
+TEST_CASE("contexts match the definition")
 {
     for (const sized& z : sizes) {
         CAPTURE(z.S);
@@ -169,7 +169,7 @@ TEST_CASE("contexts are those of the definition")
 TEST_CASE("gradients by finite differences")
 {
     for (const sized& z : sizes) {
-        if (z.S * z.T > 200 * 3 && z.S != 70) continue;  // long ones one by one are slow
+        if (z.S * z.T > 200 * 3 && z.S != 70) continue;  // finite differences of long inputs are slow
         CAPTURE(z.S);
         CAPTURE(z.T);
         const auto f = [&](const auto& q, const auto& k, const auto& v) {
@@ -180,9 +180,9 @@ TEST_CASE("gradients by finite differences")
     }
 }
 
-TEST_CASE("floats as doubles, forward and backward")
+TEST_CASE("floats agree with doubles, forward and backward")
 {
-    // Contexts, and the gradients of queries, keys and values, of the same numbers.
+    // Contexts, and the gradients of queries, keys and values, for the same inputs.
     const auto answers = [](const sized& z, const auto& q, const auto& k, const auto& v) {
         using T = element_of<decltype(q)>;
         ad::tape<T> on;
@@ -216,12 +216,12 @@ TEST_CASE("floats as doubles, forward and backward")
                 greatest = std::max(greatest, std::abs(must[i][j]));
             }
             CHECK(worst < 1e-5 * (1 + greatest));
-            if (z.F > 1) CHECK(greatest > 1e-3);  // a feature alone divides itself away
+            if (z.F > 1) CHECK(greatest > 1e-3);  // a single feature cancels
         }
     }
 }
 
-TEST_CASE("whatever is behind the real positions does not matter")
+TEST_CASE("values beyond the real positions are not read")
 {
     const sized z{1, 4, 6, 2, 3, true, {}};
     auto q = positive(random({1, 4, 2}, 1)), k = positive(random({1, 6, 2}, 2));
@@ -231,7 +231,7 @@ TEST_CASE("whatever is behind the real positions does not matter")
     CHECK(ops::linear_attention(q, k, v, lengths{4}, true, z.rule) == must);
 }
 
-TEST_CASE("wrong shapes say what is wrong")
+TEST_CASE("wrong shapes are reported by name")
 {
     const auto q = random({2, 3, 4}, 1), k = random({2, 5, 4}, 2), v = random({2, 5, 3}, 3);
     CHECK_THROWS_WITH_AS(ops::linear_attention(q, random({2, 5, 3}, 2), v, lengths({5, 5}), false, ops::rule_of_sums{}),
@@ -251,7 +251,7 @@ constexpr std::size_t D = 4;
 
 }  // namespace
 
-TEST_CASE("a stream of words: in chunks and one by one as all at once, and it trains")
+TEST_CASE("a stream in chunks, one by one and all at once agrees, and trains")
 {
     const std::size_t T = 23;
     const auto h = random({2, T, D}, 1), q = random({2, T, D}, 2);
@@ -284,7 +284,7 @@ TEST_CASE("a stream of words: in chunks and one by one as all at once, and it tr
     each(attention{score::scaled_dot{}, normalize::retention{0.8}, combine::weighted_sum{}});
 }
 
-TEST_CASE("sums and their reading: by hand, with padding, and what does not fit")
+TEST_CASE("sums: values computed in scalar code, padding, and shapes that do not fit")
 {
     const array<double, 3> none(shape_of_rank<3>{1, 2, 2}, 0.0);
     const array<double, 3> keys{{{1, 2}, {3, 0}, {9, 9}}}, values{{{5}, {7}, {9}}};

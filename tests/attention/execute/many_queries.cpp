@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-// Many queries at once: from a state of the caller's to the state after the last one, and where there is no query.
+// Many queries at once, from a given state to the state after the last query, and without any query.
 
 using namespace heed;
 using support::random;
@@ -39,7 +39,7 @@ auto hops()
 
 const lengths real{5, 2};
 
-/// Queries in two goes, the second from the state that the first left, are all queries in one.
+/// Checks that queries in two calls, the second from the state of the first, equal all queries in one call.
 template <class Attention, class Start>
 void check_in_two_goes(const Attention& attend, const Start& start, const auto& queries_of)
 {
@@ -67,7 +67,7 @@ array<double, 3> part_of(const array<double, 3>& x, std::size_t from, std::size_
 
 }  // namespace
 
-TEST_CASE("coverage from a first state of one's own, as one by one")
+TEST_CASE("coverage from a given initial state, as one by one")
 {
     const auto attend = covered();
     const auto memory = attend.on(random({B, T, D}, 21), real);
@@ -88,7 +88,7 @@ TEST_CASE("coverage from a first state of one's own, as one by one")
     CHECK(support::distance(contexts, from_zero) > 1e-3);  // c_0 matters
 }
 
-TEST_CASE("a go after another goes on where that ended")
+TEST_CASE("a second call continues from the state of the first")
 {
     const auto states = random({B, S, Q}, 31), words = random({B, S, E}, 32), wide = random({B, S, D}, 33);
     const auto fresh = [](const auto& attend) {
@@ -111,7 +111,7 @@ TEST_CASE("a go after another goes on where that ended")
     check_in_two_goes(again, fresh(again), of(wide));
 }
 
-TEST_CASE("no query: no context, the state as it was")
+TEST_CASE("no query: no context, and an unchanged state")
 {
     const auto h = random({B, T, D}, 41);
     const auto none = [&](std::size_t width) { return array<double, 3>(shape_of_rank<3>{B, 0, width}); };
@@ -138,14 +138,14 @@ TEST_CASE("no query: no context, the state as it was")
     const auto lifted = ad::lift(on, fused);
     const auto memory = lifted.on(on.constant(h), real);
     CHECK(shape_of(lifted(memory, on.constant(none(Q)))) == shape_of_rank<3>{B, 0, D});
-    // Only the queries on the tape: the state comes back on it.
+    // Only the queries are on the tape: the returned state is on it.
     const auto plain_memory = fused.on(h, real);
     const auto asked = fused.read_all(plain_memory, on.constant(none(Q)), fused.start(plain_memory));
     CHECK(asked.state.step == 0);
     static_assert(!plain_tensor<decltype(asked.state.normalize.history)>);
 }
 
-TEST_CASE("keys made of other annotations than the values, without lengths and with a mask")
+TEST_CASE("keys from other annotations than the values, without lengths and with a mask")
 {
     const auto keys = random({B, T, D}, 51), values = random({B, T, Q}, 52);
     const auto q = random({B, Q}, 53);

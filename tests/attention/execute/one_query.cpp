@@ -27,13 +27,13 @@ const auto annotations = random({B, T, D}, 4), queries = random({B, S, D}, 5);
 
 namespace mine {
 
-/// A history whose tensor `map` does not reach.
+/// A history with a tensor that `map` does not visit.
 struct hidden_history {
     array<double, 2> sum;
     hidden_history map(auto&&, const auto&...) const { return *this; }
 };
 
-/// temporal attention with such a history.
+/// Temporal attention with such a history.
 struct secret {
     auto operator()(const tensor auto& scores, const hidden_history& state, const auto& at) const
     {
@@ -48,7 +48,7 @@ struct secret {
     static auto parameters(auto&, auto&&) { return mine::secret{}; }
 };
 
-/// How many functions are being called here; 0 where the platform does not tell.
+/// The depth of the call stack; 0 where the platform does not report it.
 [[gnu::noinline]] std::size_t frames()
 {
 #if __has_include(<execinfo.h>)
@@ -60,7 +60,7 @@ struct secret {
 }
 std::size_t calls = 0, deepest = 0;
 
-/// A dot product that notes how it is called.
+/// A dot product that records its calls and their depth.
 struct noting {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto match(const tensor auto& query, const tensor auto& keys) const
@@ -75,7 +75,7 @@ struct noting {
 
 }  // namespace mine
 
-/// Steps one after the other, under a mask for each query.
+/// Checks many queries against successive steps, with a mask for each query.
 void check_many(const auto& attend, const auto& mask, const auto& mask_of)
 {
     const auto memory = attend.on(annotations, lengths{6, 4});
@@ -89,7 +89,7 @@ void check_many(const auto& attend, const auto& mask, const auto& mask_of)
         state = std::move(now.state);
     }
     CHECK(all.state.step == S);
-    // no query at all
+    // without queries
     const auto none = attend.read_all(memory, random({B, 0, D}, 1), attend.start(memory), mask);
     CHECK(none.contexts.shape() == shape_of(random({B, 0, D}, 1)));
     CHECK(none.state.step == 0);
@@ -98,7 +98,7 @@ void check_many(const auto& attend, const auto& mask, const auto& mask_of)
 
 }  // namespace
 
-TEST_CASE("many queries and their weights are those of one step after the other")
+TEST_CASE("many queries and their weights equal successive steps")
 {
     const auto each = [](const auto& attend) {
         check_many(attend, no_mask{}, [](std::size_t) { return no_mask{}; });
@@ -115,7 +115,7 @@ TEST_CASE("many queries and their weights are those of one step after the other"
     each(attention{additive, mine::secret{}, combine::weighted_sum{}});
 }
 
-TEST_CASE("into results that are kept, with the weights or without, also of a state that cannot be reached")
+TEST_CASE("into existing results, with and without weights, also with a state that map does not visit")
 {
     const auto check = [](const auto& attend) {
         const auto memory = attend.on(annotations, lengths{6, 4});
@@ -140,7 +140,7 @@ TEST_CASE("into results that are kept, with the weights or without, also of a st
     check(attention{additive, mine::secret{}, combine::weighted_sum{}});
 }
 
-TEST_CASE("a score of a user's own is called once for each sentence, at most 8 functions below the call of step")
+TEST_CASE("step calls a custom score once per sentence, at most 8 functions deep")
 {
     const attention attend{mine::noting{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations, lengths{6, 4});
@@ -150,5 +150,5 @@ TEST_CASE("a score of a user's own is called once for each sentence, at most 8 f
     const std::size_t here = mine::frames();
     (void)attend.step(memory, query, state);
     CHECK(mine::calls == B);
-    if (here > 0) CHECK(mine::deepest - here <= 1 + 8);  // match itself, and heed's functions
+    if (here > 0) CHECK(mine::deepest - here <= 1 + 8);  // match, and heed's functions
 }

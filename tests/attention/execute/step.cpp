@@ -17,7 +17,7 @@ namespace running = heed::detail::verifying;
 
 namespace {
 
-/// step, compose and read: values and gradients, at a size where work is shared out.
+/// step, compose and read: values and gradients, at a size where threads share the work.
 template <class T>
 void check_large(const auto& attend, const auto& describe, std::size_t width, double tolerance)
 {
@@ -50,9 +50,9 @@ void check_large(const auto& attend, const auto& describe, std::size_t width, do
 
 }  // namespace
 
-TEST_CASE("step is compose where work is shared out over threads, in float and in double")
+TEST_CASE("step equals compose where threads share the work, in float and in double")
 {
-    // Small parameters keep scores of so wide layers within a few units.
+    // Small parameters keep the scores of wide layers within a few units.
     const std::size_t Q = 37, A = 130, D = 101;
     const auto W = random({Q, A}, 1, 0.1), U = random({D, A}, 2, 0.1), V = random({A, D}, 3, 0.2);
     const auto v = random({A}, 4, 0.3);
@@ -66,7 +66,7 @@ TEST_CASE("step is compose where work is shared out over threads, in float and i
     check(attention{score::additive_per_dimension{W, U, V}, normalize::softmax{}, combine::elementwise_sum{}});
 }
 
-TEST_CASE("training per-dimension attention keeps no [B,T,D] a step")
+TEST_CASE("training per-dimension attention does not keep a [B,T,D] tensor per step")
 {
     const attention attend{score::additive_per_dimension{random({3, 8}, 1), random({16, 8}, 2), random({8, 16}, 3)},
                            normalize::softmax{}, combine::elementwise_sum{}};
@@ -86,9 +86,9 @@ TEST_CASE("training per-dimension attention keeps no [B,T,D] a step")
     CHECK(after - before < 4 * 64 * 16 * sizeof(double) / 4);
 }
 
-TEST_CASE("scores of 1e4 through a score of heed's own, in float")
+TEST_CASE("scores of 1e4 through an additive score, in float")
 {
-    // v = (1e4, …): every hidden number that is 1 or -1 counts 1e4, and the scores reach 4e4.
+    // v = (1e4, …): every hidden unit that is 1 or -1 contributes 1e4, and the scores reach 4e4.
     const auto W = random<float>({3, 4}, 1, 8), U = random<float>({5, 4}, 2, 8);
     const auto v = filled<float, 1>({4}, 1e4f);
     const auto h = random<float>({2, 6, 5}, 3);

@@ -23,12 +23,12 @@
 using namespace heed;
 using support::random;
 
-// Long enough for tiles: the same as one query after the other, forward and backward; and as the scores of all queries
-// in a matrix, which costs less, under any mask.
+// Long enough for tiles: equal to one query after another, forward and backward, and to a matrix of all scores, which
+// is faster to test, with any mask.
 
 namespace {
 
-/// S queries of T annotations [width].
+/// The sizes: S queries, T annotations [width].
 struct sizes {
     const lengths& real;
     std::size_t S, T, width = 4;
@@ -43,7 +43,7 @@ struct on_tape {
     using answer = detail::function_ref<ad::var<double, 3>, const mechanism&, const memory&, const ad::var<double, 3>&>;
 };
 
-/// A loss of contexts, and its derivatives by annotations, queries and every parameter.
+/// A loss of the contexts, and its derivatives with respect to annotations, queries and every parameter.
 template <class Attention>
 std::vector<double> derivatives(const Attention& attend, const sizes& of, typename on_tape<Attention>::answer contexts)
 {
@@ -57,7 +57,7 @@ std::vector<double> derivatives(const Attention& attend, const sizes& of, typena
     return support::gradients_after(on, loss.value().data[0], lifted, H, Q);
 }
 
-/// In tiles, whatever their number.
+/// In tiles, at any length.
 template <class Attention>
 std::vector<double> in_tiles(const Attention& attend, const auto& mask, const sizes& of)
 {
@@ -70,7 +70,7 @@ std::vector<double> in_tiles(const Attention& attend, const auto& mask, const si
     });
 }
 
-/// The same, by a matrix of all scores under a mask that is drawn out.
+/// The same, by a matrix of all scores and a boolean mask.
 template <class Attention>
 std::vector<double> by_matrices(const Attention& attend, const boolean_mask<3>& seen, const sizes& of)
 {
@@ -81,7 +81,7 @@ std::vector<double> by_matrices(const Attention& attend, const boolean_mask<3>& 
     });
 }
 
-/// Which keys each query sees.
+/// The visible keys of each query.
 template <class Mask>
 boolean_mask<3> drawn(const Mask& mask, const sizes& of)
 {
@@ -113,12 +113,12 @@ const auto alibi = [](auto e, score_index p) { return 2 * e - 0.1 * abs(p.query 
 const auto capped = [](auto e, score_index) { return 3 * tanh(e / 3); };
 const auto scaled = [](auto e, score_index p, const auto& b) { return e * b(p.query - p.key + 70); };
 
-/// The first head sees the first keys, the other one the others.
+/// The first head sees the first keys, the second head the others.
 struct halves_by_head : predicate_mask {
     lane_mask operator()(const score_index& p) const { return p.head == 0 ? p.key < 30 : p.key >= 30; }
 };
 
-/// The first three queries see nothing.
+/// The first three queries see no key.
 struct later_queries : predicate_mask {
     lane_mask operator()(const score_index& p) const { return p.query > 2; }
 };
@@ -134,7 +134,7 @@ TEST_CASE("inner products, softmax, any lengths")
     check(score::scaled_dot{0.3}, lengths({5, 70, 2}), real, 130, 70);
 }
 
-TEST_CASE("one query after the other: keys of one number and of many")
+TEST_CASE("one query after another: keys of width 1 and larger")
 {
     for (const std::size_t width : {1u, 37u, 256u}) {
         const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -156,7 +156,7 @@ TEST_CASE("predicate masks, for mechanisms with and without tiles")
     const attention two_functions{score::modified{score::modified{score::dot{}, capped}, alibi}, normalize::softmax{},
                                   combine::weighted_sum{}};
     CHECK(support::distance_from_one_by_one(two_functions, window, real, 60, 70) < 1e-12);
-    // A window that nothing is outside of, up to the greatest number.
+    // A window that contains all keys, up to the largest integer.
     for (const std::int32_t size : {100, std::numeric_limits<std::int32_t>::max()}) {
         const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
         const auto memory = attend.on(random({3, 70, 4}, 1), real);
@@ -174,7 +174,7 @@ TEST_CASE("functions of scores and indices")
     check(far, causal{} & sliding_window{5}, real, 60, 70);
 }
 
-TEST_CASE("normalizers that tiles know")
+TEST_CASE("normalizers with tile rules")
 {
     const lengths real({70, 33, 0});
     const auto each = [&](const auto& normalize) {
@@ -194,9 +194,9 @@ TEST_CASE("normalizers that tiles know")
         each(normalize::entmax{array<double, 1>{a}});
 }
 
-TEST_CASE("normalizers that select, among more keys than there is room for")
+TEST_CASE("normalizers that select, among more keys than the buffer holds")
 {
-    // Scores near each other, so that nearly all have a weight, and far apart.
+    // Scores close to each other, so that nearly all have a weight, and scores far apart.
     const lengths real({5000});
     for (const double scale : {0.02, 3.0}) {
         check(score::scaled_dot{scale}, no_mask{}, real, 9, 5000, normalize::sparsemax{});
@@ -212,7 +212,7 @@ TEST_CASE("normalizers that select, among more keys than there is room for")
     }
 }
 
-TEST_CASE("entmax in tiles: gradients, of what shapes it too, for one head and for each of several")
+TEST_CASE("entmax in tiles: gradients, also of alpha, for one head and for several")
 {
     const auto f = [](const auto& h, const auto& q, const auto& a) {
         const attention attend{score::dot{}, normalize::entmax{a}, combine::weighted_sum{}};
@@ -236,7 +236,7 @@ TEST_CASE("entmax in tiles: gradients, of what shapes it too, for one head and f
     set_threads(1);
 }
 
-TEST_CASE("entmax in tiles: floats, what padding holds, queries that see nothing")
+TEST_CASE("entmax in tiles: floats, NaN in the padding, queries that see no key")
 {
     constexpr std::size_t S = 20, T = 700, D = 5;
     const auto h = random({3, T, D}, 1), q = random({3, S, D}, 2, 3.0), w = random({3, S, D}, 3);
@@ -278,22 +278,22 @@ TEST_CASE("entmax in tiles: floats, what padding holds, queries that see nothing
         for (std::size_t i = 0; i < is.size(); ++i)
             close += std::abs(is[i] - must[i]) < 1e-5 * (1 + std::abs(must[i])) ? 1 : 0;
         CHECK(close == is.size());
-        CHECK(std::count(is.begin(), is.begin() + 3 * D, 0.0) == 3 * D);  // queries that see nothing
+        CHECK(std::count(is.begin(), is.begin() + 3 * D, 0.0) == 3 * D);  // queries that see no key
     }
 }
 
-TEST_CASE("a stick that is broken at very many keys")
+TEST_CASE("stick-breaking over thousands of keys")
 {
     check(score::scaled_dot{}, no_mask{}, lengths({5000, 3}), 9, 5000, normalize::stick_breaking{}, 1e-10);
     check(score::scaled_dot{}, causal{}, lengths({5000}), 9, 5000, normalize::stick_breaking{}, 1e-10);
 }
 
-TEST_CASE("a stick loses nothing to rounding: floats, thousands of small parts, great scores and hidden keys")
+TEST_CASE("stick-breaking is accurate in float: thousands of small weights, large scores and masked keys")
 {
     constexpr std::size_t S = 9, T = 6000;
     constexpr double none = -std::numeric_limits<double>::infinity();
-    // By the key: parts of 2⁻²⁶, each too small to change a float that is 1, among parts of 10⁻⁴; some keys are
-    // hidden, some take everything.
+    // Depending on the key, fractions of 2⁻²⁶, each too small to change a float of 1, among fractions of 10⁻⁴; some
+    // keys are masked, some take the whole rest.
     const auto scores = [=](int kind, std::size_t key) {
         if (kind == 2 && key % 3 == 0) return none;
         if (kind == 2 && (key == 50 || key == 2000)) return key == 50 ? 1e30 : 1e4;
@@ -345,7 +345,7 @@ TEST_CASE("a stick loses nothing to rounding: floats, thousands of small parts, 
     }
 }
 
-TEST_CASE("tables that functions look numbers up in learn, several lookups included")
+TEST_CASE("tables that functions look up get gradients, also with several lookups")
 {
     const lengths real({70, 33, 0});
     const auto bias = random({1, 21}, 11);
@@ -368,7 +368,7 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
     CHECK(support::distance_from_one_by_one(few, no_mask{}, lengths({7, 3}), 6, 7) < 1e-12);
 }
 
-TEST_CASE("NaN in a table, where only hidden scores look it up, changes nothing")
+TEST_CASE("NaN in a table that only masked scores look up changes nothing")
 {
     const lengths real({70, 33});
     const auto behind = causal{} & [](score_index p) { return p.key <= p.query + 5; };
@@ -388,7 +388,7 @@ TEST_CASE("NaN in a table, where only hidden scores look it up, changes nothing"
     each(normalize::stick_breaking{});
 }
 
-TEST_CASE("an empty table is refused, and an index beyond the end means the end")
+TEST_CASE("an empty table is rejected, and an index is clamped to the table")
 {
     const std::vector<int> no_number;
     const array<double, 2> no_columns(shape_of_rank<2>{3, 0});
@@ -413,7 +413,7 @@ TEST_CASE("an empty table is refused, and an index beyond the end means the end"
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == support::approx(b.data()[i]));
 }
 
-TEST_CASE("weights of all queries are those that make the contexts")
+TEST_CASE("the weights of all queries are the weights of the contexts")
 {
     const lengths real({70, 33, 0});
     const auto h = random({3, 70, 4}, 1), q = random({3, 60, 4}, 2);
@@ -438,7 +438,7 @@ TEST_CASE("weights of all queries are those that make the contexts")
     each(score::scaled_dot{}, normalize::softmax{}, causal{}, 1e-12);
     each(score::modified{score::rotary{score::dot{}}, slope}, normalize::entmax15{}, causal{} & sliding_window{9},
          1e-12);
-    each(score::cosine{}, normalize::temporal{}, no_mask{}, 1e-12);  // one after the other
+    each(score::cosine{}, normalize::temporal{}, no_mask{}, 1e-12);  // one after another
     ad::tape<double> on;
     const auto Q = on.parameter(q);
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -446,7 +446,7 @@ TEST_CASE("weights of all queries are those that make the contexts")
     CHECK(std::abs(on.gradient(Q).data[0]) > 1e-6);
 }
 
-TEST_CASE("no queries, and no sentences, have no weights")
+TEST_CASE("no weights without queries or without sentences")
 {
     const attention at_once{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const attention in_turn{score::dot{}, normalize::temporal{}, combine::weighted_sum{}};
@@ -458,7 +458,7 @@ TEST_CASE("no queries, and no sentences, have no weights")
           shape_of_rank<3>{0, 3, 5});
 }
 
-TEST_CASE("masks that differ by head: few queries see what many do")
+TEST_CASE("masks that differ by head: few queries see the same keys as many")
 {
     const auto unchanged = [](auto e, score_index) { return e; };
     const attention one{score::modified{score::dot{}, unchanged}, normalize::softmax{}, combine::weighted_sum{}};

@@ -17,7 +17,7 @@
 using namespace heed;
 using support::random;
 
-// Keys that remember, long enough for tiles: the same as one query after the other, forward and backward.
+// Normalizers with a history, long enough for tiles: equal to one query after another, forward and backward.
 
 namespace {
 
@@ -29,7 +29,7 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
           1e-11);
 }
 
-/// Sankaran et al. 2016, eq. 6-8, as they are printed: no logarithm.
+/// Sankaran et al. 2016, eq. 6-8, as printed, without logarithms.
 std::vector<double> as_printed(const array<double, 3>& h, const array<double, 3>& q)
 {
     const std::size_t S = q.shape()[1], T = h.shape()[1], D = h.shape()[2];
@@ -85,19 +85,19 @@ TEST_CASE("any lengths, masks, functions and tables")
           normalize::decayed_temporal<>{.strength = 1, .decay = std::numeric_limits<double>::infinity()});
 }
 
-TEST_CASE("keys of many numbers")
+TEST_CASE("wide keys")
 {
     const attention attend{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}};
     for (const std::size_t width : {1u, 37u, 128u})
         CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({150, 33}), 60, 150, width) < 1e-11);
 }
 
-TEST_CASE("in chunks, of any size, and then one by one: the state goes on, and gradients go back through it")
+TEST_CASE("in chunks of any size, then one by one: the state continues, and gradients flow back through it")
 {
     const lengths real({150, 33});
     const auto h = random({2, 150, 4}, 1), q = random({2, 200, 4}, 2), w = random({2, 200, 4}, 3);
     auto of_history = random({2, 150}, 4);
-    std::fill_n(of_history.data() + 183, 117, 0.0);  // what is remembered of padding is nobody's business
+    std::fill_n(of_history.data() + 183, 117, 0.0);  // the history of padding is not used
     const attention attend{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}};
     const auto gradients = [&](const std::vector<std::size_t>& chunks) {
         ad::tape<double> on;
@@ -131,7 +131,7 @@ TEST_CASE("in chunks, of any size, and then one by one: the state goes on, and g
     CHECK(worst < 1e-11);
 }
 
-TEST_CASE("padding is not read, and nothing overflows")
+TEST_CASE("padding is not read, and scores do not overflow")
 {
     auto h = random({2, 150, 4}, 1);
     const lengths real({150, 33});
@@ -156,7 +156,7 @@ TEST_CASE("padding is not read, and nothing overflows")
         CHECK(contexts.data()[i] == doctest::Approx(must.data()[i]).epsilon(1e-4));
 }
 
-TEST_CASE("values may be wider than keys, and a history of more positions is refused")
+TEST_CASE("values may be wider than keys, and a history of more positions is rejected")
 {
     const auto h = random({2, 150, 4}, 1), v = random({2, 150, 19}, 5), q = random({2, 60, 4}, 2);
     const attention attend{score::dot{}, normalize::temporal{}, combine::weighted_sum{}};
@@ -177,7 +177,7 @@ TEST_CASE("values may be wider than keys, and a history of more positions is ref
                          doctest::Contains("the state is [2,151] but must be [2,150]"), shape_error);
 }
 
-TEST_CASE("queries in their order: the definition, one number at a time, and its gradient")
+TEST_CASE("queries in order: the definition in scalar loops, and its gradient")
 {
     const ops::modulated_by_past past{0.8, 0.1};
     const ops::attend_in_order_op attend{kernels::tiles::unmodified{}, kernels::tiles::unmasked{}, past};

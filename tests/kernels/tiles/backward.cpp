@@ -22,7 +22,7 @@ using test::contexts_of, test::head_of_numbers, test::waves;
 
 namespace {
 
-/// Gradients of a head, to which the kernel adds.
+/// Gradients of a head, which the kernel accumulates.
 template <class T>
 struct gradients {
     std::vector<T> queries, keys, values;
@@ -40,7 +40,7 @@ struct gradients {
     }
 };
 
-/// Adds the gradients of all queries, one block after another, over all tiles or none.
+/// Adds the gradients of all queries, block by block, over all tiles or none.
 template <class T, class Rule, class Mask>
 void add_gradients(head_of_numbers<T>& x, const Rule& rule, const Mask& mask, const std::vector<T>& d_contexts,
                    gradients<T>& sums, bool wanted = true)
@@ -71,7 +71,7 @@ double distance(const std::vector<T>& is, const std::vector<double>& must)
     return worst;
 }
 
-/// How far gradients are from the definition.
+/// The difference of gradients from the definition.
 template <class T>
 double distance(std::size_t S, std::size_t P, const auto& rule, const auto& by_definition)
 {
@@ -89,7 +89,7 @@ double distance(std::size_t S, std::size_t P, const auto& rule, const auto& by_d
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("gradients are those of the definition", T, float, double)
+TEST_CASE_TEMPLATE("gradients match the definition", T, float, double)
 {
     const double near = 1000 * static_cast<double>(std::numeric_limits<T>::epsilon());  // sums over up to 900 keys
     const struct {
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("gradients are those of the definition", T, float, double)
     }
 }
 
-TEST_CASE("gradients of queries, keys and values against differences; a tile left out adds nothing")
+TEST_CASE("gradients of queries, keys and values match finite differences; an omitted tile adds nothing")
 {
     const auto check = [](const auto& rule, const auto& mask) {
         head_of_numbers<double> x(4, 7, 3, 2);

@@ -20,7 +20,7 @@
 using namespace heed;
 using support::random;
 
-// Comparisons of tiles other than inner products, by the definition and against differences.
+// Comparisons of tiles other than inner products, by the definition and finite differences.
 
 namespace {
 
@@ -34,7 +34,7 @@ struct size {
     bool causal;
 };
 
-/// Of a query with a key, [d] each, of a head, so many places away.
+/// The score of a query and a key, [d] each, in a head, at a distance.
 using comparison = std::function<double(const double*, const double*, std::size_t, std::size_t, long)>;
 
 comparison additive_by_hand(const array<double, 1>& v)
@@ -63,7 +63,7 @@ double closeness_by_hand(const double* q, const double* k, std::size_t d, std::s
     return 1 / (1 + std::sqrt(sum));
 }
 
-/// By the definition, one number at a time.
+/// The definition in scalar loops.
 array<double, 3> by_hand(const comparison& compare, const array<double, 3>& q, const array<double, 3>& k,
                          const array<double, 3>& v, const lengths& real, const size& z, double scale)
 {
@@ -95,7 +95,7 @@ array<double, 3> by_hand(const comparison& compare, const array<double, 3>& q, c
     return all;
 }
 
-/// softmax with any comparison; `factors` for those that have some.
+/// softmax with any comparison; `factors` for comparisons that have some.
 template <class Compare, class Mask = unmasked>
 auto answers_of(const auto& q, const auto& k, const auto& v, const auto& factors, const lengths& real,
                 const ops::heads_of& how, const Mask& mask = {})
@@ -118,7 +118,7 @@ lengths lengths_for(const size& z)
     return lengths(counts);
 }
 
-/// The greatest difference from the definition, |a − b| / (1 + |b|), in numbers of type T; keys and values of the
+/// The maximum difference from the definition, |a − b| / (1 + |b|), in numbers of type T; keys and values of the
 /// padding are NaN.
 template <class T, class Compare>
 double distance_from_hand(const size& z, double spread, const comparison& compare, const array<double, 1>& factors)
@@ -147,10 +147,10 @@ const size sizes[] = {{2, 3, 5, 1, 1, 4, 3, false},   {1, 70, 200, 2, 1, 5, 17, 
 
 }  // namespace
 
-TEST_CASE("contexts are those of the definition, any sizes")
+TEST_CASE("contexts match the definition, for any size")
 {
     constexpr std::size_t all_reaches[] = {0, 3, 40, 300};
-    std::size_t half = 0;  // of the reaches, in turn
+    std::size_t half = 0;  // alternating half of the reaches
     for (const size& z : sizes) {
         half = 1 - half;
         const auto v = random({z.heads * z.d}, 7);
@@ -178,7 +178,7 @@ TEST_CASE("in float")
     }
 }
 
-TEST_CASE("numbers beyond the range of the exponentials, a few of them or nearly all")
+TEST_CASE("numbers beyond the range of the exponentials, a few or nearly all")
 {
     const size z{2, 70, 101, 1, 1, 5, 3, true};
     const auto v = random({z.d}, 7);
@@ -250,9 +250,9 @@ bool same_bits(const gradients<T>& a, const gradients<T>& b)
 
 }  // namespace
 
-TEST_CASE("both forms of the hyperbolic tangent, and both types, have the same gradient")
+TEST_CASE("both forms of tanh, and both types, have the same gradient")
 {
-    // A shift of queries and keys against each other changes no sum but takes them beyond the range.
+    // Shifting queries and keys in opposite directions keeps the sums, but exceeds the range.
     const size z{1, 37, 50, 1, 1, 5, 3, true};
     const auto q = random({z.B, z.S, z.d}, 1), k = random({z.B, z.T, z.d}, 2), v = random({z.B, z.T, z.D}, 3);
     const auto factors = random({z.d}, 4);
@@ -276,7 +276,7 @@ TEST_CASE("both forms of the hyperbolic tangent, and both types, have the same g
     CHECK(support::distance(support::converted<double>(in_float.factors), must.factors) < 1e-5);
 }
 
-TEST_CASE("gradients are the same bits each time, at any number of threads")
+TEST_CASE("gradients are the same bits in every run, at any number of threads")
 {
     const size z{2, 70, 130, 2, 1, 5, 3, true};
     const auto q = random({z.B, z.S, z.heads * z.d}, 1), k = random({z.B, z.T, z.d}, 2), v = random({z.B, z.T, z.D}, 3);
@@ -295,7 +295,7 @@ TEST_CASE("gradients are the same bits each time, at any number of threads")
     set_threads(1);
 }
 
-TEST_CASE("a sentence is answered alike beside one beyond the range")
+TEST_CASE("a sentence has the same result next to a sentence beyond the range")
 {
     const size z{2, 20, 30, 1, 1, 5, 3, false};
     auto q = random({z.B, z.S, z.d}, 1), k = random({z.B, z.T, z.d}, 2);
@@ -312,7 +312,7 @@ TEST_CASE("a sentence is answered alike beside one beyond the range")
     for (std::size_t i = z.S * z.D; i < 2 * z.S * z.D; ++i) CHECK(after.data()[i] == before.data()[i]);
 }
 
-TEST_CASE("a query at a key: the kink of the distance has no slope")
+TEST_CASE("a query equal to a key: the kink of the distance has a gradient of 0")
 {
     array<double, 3> q(shape_of_rank<3>{1, 2, 3}, 0.5), k(shape_of_rank<3>{1, 2, 3}, 0.5);
     k(0, 1, 1) = 0.75;
@@ -327,9 +327,9 @@ TEST_CASE("a query at a key: the kink of the distance has no slope")
     for (std::size_t i = 0; i < 3; ++i) CHECK(got.k(0, 0, i) == 0);
 }
 
-TEST_CASE("lanes without a query stay out of every sum, even where their weights are infinite")
+TEST_CASE("lanes without a query do not contribute to sums, even if their weights are infinite")
 {
-    // Three queries. A lane of zeros scores 2000 · tanh(k), and the exponential of that is infinite.
+    // Three queries. A lane of zeros has scores 2000 · tanh(k), with an infinite exponential.
     const auto q = random({1, 3, 2}, 1), v = random({1, 9, 2}, 3);
     auto k = random({1, 9, 2}, 2);
     for (std::size_t i = 0; i < k.size(); ++i) k.data()[i] = 3 + 0.01 * k.data()[i];
@@ -356,20 +356,20 @@ TEST_CASE("lanes without a query stay out of every sum, even where their weights
     CHECK_GRADIENT(of_products, q, table);
 }
 
-TEST_CASE("factors that do not fit are refused")
+TEST_CASE("factors that do not fit are rejected")
 {
     const auto q = random({1, 3, 4}, 1), k = random({1, 5, 4}, 2);
     CHECK_THROWS_WITH_AS(answers_of<kernels::tiles::additive>(q, k, k, random({3}, 4), lengths({5}), ops::heads_of{}),
                          doctest::Contains("the factors of the score"), shape_error);
     using distances = kernels::tiles::inner_product_with_distances;
-    for (const std::size_t wrong : {8u, 13u})  // an even number of columns; not the same number for each dimension
+    for (const std::size_t wrong : {8u, 13u})  // an even number of columns; not a multiple of the width
         CHECK_THROWS_WITH_AS(answers_of<distances>(q, k, k, random({wrong}, 4), lengths({5}), ops::heads_of{}),
                              doctest::Contains("the factors of the score"), shape_error);
 }
 
-TEST_CASE("a key that nobody sees may be NaN: parameters get the gradient that they get without it")
+TEST_CASE("a key that no query sees may be NaN: parameters get the same gradient as without it")
 {
-    // The sums for queries are NaN then, and the backward pass begins again, selecting.
+    // The sums for queries are NaN then, and the backward pass restarts with masking.
     const auto q = random({1, 20, 3}, 1), v = random({1, 20, 2}, 3);
     const auto D = random({3 * 5}, 4);
     auto k = random({1, 20, 3}, 2);

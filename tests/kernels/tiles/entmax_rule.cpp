@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kinds = 9;
 
-/// Scores of a register of rows, [count][lanes], whose greatest is 0: of one kind in each lane, `kind` in the first.
+/// Scores of a register of rows, [count][lanes], with a maximum of 0: one kind per lane, `kind` in the first lane.
 template <class T>
 std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
 {
@@ -36,10 +36,10 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
                 break;  // nearly equal
             case 2:
                 score = j < count / 2 ? 0 : -1e4;
-                break;  // half of them equal, the others far away
+                break;  // half equal, the others far away
             case 3:
                 score = j == 0 ? 0 : -30 - x;
-                break;  // one alone
+                break;  // a single large score
             case 4:
                 score = j == 0 ? 0 : -0.5 - 0.1 * x;
                 break;  // one above the others
@@ -48,10 +48,10 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
                 break;
             case 6:
                 score = j == 1 ? 0 : -40 + x;
-                break;  // one alone, where the sample does not look
+                break;  // a single large score outside the sample
             case 7:
                 score = j % 8 == 0 ? x : -15 + x;
-                break;  // only those that the sample sees
+                break;  // large scores only in the sample
             default:
                 score = j % 3 == 0 ? -std::numeric_limits<double>::infinity() : 8 * x - 8;
                 break;
@@ -65,8 +65,8 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
     return e;
 }
 
-/// The weights of every row sum to 1, and so they do from a u that was right for other scores. `bound` is for 300
-/// scores, whose sum rounds; u does, too.
+/// Checks that the weights of every row sum to 1, also starting from a u of other scores. `bound` applies to 300
+/// scores, whose sum and u are rounded.
 template <class T>
 void check_sums(double bound)
 {
@@ -82,7 +82,7 @@ void check_sums(double bound)
                 for (const bool again : {false, true}) {
                     const simd::vec<T> u = again ? rule.solve(count, e.data(), L, top, right * T(0.9)) : right;
                     for (std::size_t i = 0; i < L; ++i) {
-                        double sum = 0, slope = 0;  // of the sum, where u changes
+                        double sum = 0, slope = 0;  // the slope of the sum with respect to u
                         for (std::size_t j = 0; j < count; ++j) {
                             const double score = static_cast<double>(e[j * L + i]);
                             const double b = 1 + delta * (score - static_cast<double>(u[i]));
@@ -105,18 +105,18 @@ void check_sums(double bound)
 
 }  // namespace
 
-TEST_CASE("u is such that the weights sum to 1")
+TEST_CASE("u makes the weights sum to 1")
 {
     check_sums<double>(1e-9);
     check_sums<float>(4e-6);
 }
 
-TEST_CASE("powers of floats: beside double, near 1 too, and of NaN")
+TEST_CASE("powers of floats compared with double, also near 1 and for NaN")
 {
     constexpr std::size_t L = simd::lanes<float>;
     for (const double p : {0.3, 0.7, 1.1, 2.0, 3.3, 20.0, 1e4, 1e6}) {
         for (std::size_t i = 0; i < 4000; ++i) {
-            // x near 0 where p is great, and down to -1 in steps
+            // x near 0 where p is large, and down to -1 in steps
             const double most = i < 2000 ? std::min(1.0, 20 / p) : 1.0;
             const float x = static_cast<float>(-most * (static_cast<double>(i % 2000) + 0.5) / 2000);
             const auto is = static_cast<double>(
@@ -191,7 +191,7 @@ void check_slopes_of_u(double bound)
 
 }  // namespace
 
-TEST_CASE("dual numbers: how u changes with the scores")
+TEST_CASE("dual numbers: the slope of u with respect to the scores")
 {
     check_slopes_of_u<double>(1e-6);
     check_slopes_of_u<float>(2e-4);

@@ -20,7 +20,7 @@ using test::contexts_of, test::head_of_numbers;
 
 namespace {
 
-/// How far contexts are from the definition. `mask_mod(here, j)`: does a query at the key `here` see the key j?
+/// The difference of contexts from the definition. `mask_mod(here, j)`: whether a query at key `here` sees key j.
 template <class T>
 double distance(head_of_numbers<T>& x, const test::contexts_and_numbers<T>& is, const auto& rule, const auto& mask_mod)
 {
@@ -37,7 +37,7 @@ double distance(head_of_numbers<T>& x, const test::contexts_and_numbers<T>& is, 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("contexts are those of the definition; values of hidden keys may be NaN", T, float, double)
+TEST_CASE_TEMPLATE("contexts match the definition; values of masked keys may be NaN", T, float, double)
 {
     const double near = 300 * static_cast<double>(std::numeric_limits<T>::epsilon());
     const struct {
@@ -65,8 +65,8 @@ TEST_CASE_TEMPLATE("contexts are those of the definition; values of hidden keys 
     }
 }
 
-TEST_CASE_TEMPLATE("several blocks at once, of a head among others, have the bits of one block after another", T, float,
-                   double)
+TEST_CASE_TEMPLATE("several blocks at once, of one of several heads, have the bits of one block after another", T,
+                   float, double)
 {
     constexpr std::size_t S = 150, P = 403, A = 9, D = 17;
     head_of_numbers<T> x(S, P, A, D);
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("several blocks at once, of a head among others, have the bit
     check(mask_mod{[](const score_index& p) { return (p.key != 7) & ((p.key < 96) | (p.key >= 200)); }});
 }
 
-TEST_CASE("a query that sees nothing gets 0, and numbers that give no weight")
+TEST_CASE("a query that sees no key gets 0, and numbers that give no weight")
 {
     head_of_numbers<double> x(5, 9, 3, 2);
     const mask_mod none{[](const score_index&) { return lane_mask(false); }};

@@ -29,7 +29,7 @@ struct counts_queries {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("keys in lanes: scores and slopes of all queries, -inf where one does not see a key", T, float,
+TEST_CASE_TEMPLATE("keys in lanes: scores and slopes of all queries, -inf where a query does not see a key", T, float,
                    double)
 {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
@@ -67,12 +67,12 @@ TEST_CASE_TEMPLATE("keys in lanes: scores and slopes of all queries, -inf where 
         }
         CHECK(worst <= near);
         CHECK(block.hide(0, x.S, tile.data()));
-        for (std::size_t q = 0; q < x.S; ++q)  // the last of 5 queries stands at the last of 9 keys
+        for (std::size_t q = 0; q < x.S; ++q)  // the last of 5 queries is at the last of 9 keys
             for (std::size_t j = 0; j < width; ++j) CHECK((tile[q * width + j] == lowest) == (j > q + 4));
     });
 }
 
-TEST_CASE_TEMPLATE("the past of a block of keys is -inf in lanes without a key", T, float, double)
+TEST_CASE_TEMPLATE("the history of a block of keys is -inf in lanes without a key", T, float, double)
 {
     const T history[] = {1, 2, 3};
     T lanes[simd::lanes<T>];

@@ -39,7 +39,7 @@ double slope_of(const auto& rule, double w)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("weights and slopes of a score, by the definition; a hidden score has none, whatever z is", T, float,
+TEST_CASE_TEMPLATE("weights and slopes of a score match the definition; a masked score has none, for any z", T, float,
                    double)
 {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -66,8 +66,8 @@ TEST_CASE_TEMPLATE("weights and slopes of a score, by the definition; a hidden s
     CHECK(slope_of<T>(tiles::sparse_weights<2>{}, 0.25) == 0.5);
 }
 
-TEST_CASE_TEMPLATE("stick breaking: from the last key, parts of what is left, thousands of small ones, too", T, float,
-                   double)
+TEST_CASE_TEMPLATE("stick-breaking from the last key takes fractions of the rest, also thousands of small fractions", T,
+                   float, double)
 {
     const std::size_t n = 5000;
     const auto e = waves<T>(n, 1, 3);
@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("stick breaking: from the last key, parts of what is left, th
     }
 }
 
-TEST_CASE("factors before a rule multiply; no rule stays none")
+TEST_CASE("factors before a rule multiply; without a rule the result has no rule")
 {
     const auto twice = tiles::scaled_before(tiles::scaled_before(tiles::top_k{161}, 3), 0.5);
     CHECK(twice.factor == 1.5);

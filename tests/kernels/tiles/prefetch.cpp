@@ -14,7 +14,7 @@ using namespace heed;
 using namespace heed::kernels;
 using test::contexts_of, test::head_of_numbers;
 
-TEST_CASE("the next head may have other sizes, and changes no context; nor does a head without a next one")
+TEST_CASE("prefetching a next head of other sizes, or none, does not change contexts")
 {
     head_of_numbers<float> x(40, 130, 3, 5), after(7, 12, 4, 2);
     const auto alone = contexts_of(x, tiles::softmax{}, not_behind{});

@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("products with a tile: plain loops agree for any number of ro
                 double most = 0;
                 for (std::size_t i = 0; i < must.size(); ++i) most = std::max(most, far(sums[i], must[i]));
                 CHECK(most <= rounding<T>);
-                // What is not finite counts for nothing where the tile has a 0.
+                // Infinite and NaN values do not contribute where the tile has a 0.
                 for (std::size_t i = 0; i < width; ++i) of[i] = std::numeric_limits<T>::quiet_NaN();
                 for (std::size_t j = 0; j < count; ++j) tile[j * all] = 0;
                 tiles::detail::products_of_lanes<registers>(false, count, n, tile.data(),

@@ -28,7 +28,7 @@ struct capped {
 
 constexpr auto up_to_three_more = [](std::size_t s, std::size_t j) { return j <= s + 3; };
 
-/// Gradients against differences of forward(head, contexts) + Σ contexts · g.
+/// Gradients compared with finite differences of forward(head, contexts) + Σ contexts · g.
 void check_gradients(const auto& forward, const auto& backward)
 {
     head_of_numbers<double> x(4, 7, 3, 2);
@@ -59,7 +59,7 @@ void check_rule(const auto& rule)
 
 }  // namespace
 
-TEST_CASE("weights of scores, worked out by hand")
+TEST_CASE("weights of scores, computed manually")
 {
     const auto weights = [](const auto& rule, std::vector<double> e) {
         rule.weights(e);
@@ -75,7 +75,7 @@ TEST_CASE("weights of scores, worked out by hand")
     CHECK(std::fabs(weights(reference::stick_breaking{}, {0, ln2})[1] - 2.0 / 3) < near);
 }
 
-TEST_CASE("gradients of the definitions against differences")
+TEST_CASE("gradients of the definitions match finite differences")
 {
     check_rule(reference::softmax{});
     check_rule(reference::sigmoid{-1});
@@ -96,7 +96,7 @@ TEST_CASE("gradients of the definitions against differences")
         });
 }
 
-TEST_CASE("sums over the past, worked out by hand")
+TEST_CASE("sums over the past, computed manually")
 {
     const double x[] = {1, 2}, k[] = {1, 10}, v[] = {1, 3};
     double y[2] = {};

@@ -92,12 +92,12 @@ void check(std::size_t S, std::size_t P, std::size_t R, std::size_t first_query)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("keys and their distances: scores and gradients are those of the definition", T, float, double)
+TEST_CASE_TEMPLATE("keys and their distances: scores and gradients match the definition", T, float, double)
 {
     check<T>(1, 1, 0, 0);
     check<T>(5, 9, 2, 0);
     check<T>(70, 130, 7, 0);
     check<T>(3, 200, 300, 197);
     check<T>(40, 100, 3, 60);
-    check<T>(9, 9, 4, 1000);  // farther than all distances
+    check<T>(9, 9, 4, 1000);  // a reach beyond all distances
 }

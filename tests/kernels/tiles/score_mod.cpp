@@ -21,7 +21,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Scores of tiles of zeros, changed, against the function and the mask of each place; returns how many tiles come.
+/// Compares modified scores of tiles of zeros with the function and the mask of each score; returns the number of
+/// tiles.
 template <class T>
 std::size_t check_scores(const auto& mask, const auto& function, const auto& plain, const auto& slope,
                          const auto& is_seen)
@@ -46,7 +47,7 @@ std::size_t check_scores(const auto& mask, const auto& function, const auto& pla
                 for (std::size_t j = 0; j < visible.count; ++j) {
                     for (std::size_t q = 0; q < n; ++q) {
                         const auto query = static_cast<double>(s + q), key = static_cast<double>(visible.first + j);
-                        const bool sees = is_seen(query + 180, key);  // the last of 70 stands at the last of 250
+                        const bool sees = is_seen(query + 180, key);  // query 69 is at key 249
                         const double must = sees ? plain(0.5, query, key) : -infinity;
                         const auto off = [&](T is) {
                             return !(static_cast<double>(is) == must ||
@@ -79,7 +80,7 @@ constexpr auto no_slope = [](double, double, double) { return 1.0; };
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("masks hide scores, whether they declare a range or have to be evaluated", T, float, double)
+TEST_CASE_TEMPLATE("masks hide scores, with declared ranges and without", T, float, double)
 {
     const auto all = [](double, double) { return true; };
     const auto behind = [](double here, double key) { return key <= here; };
@@ -95,7 +96,7 @@ TEST_CASE_TEMPLATE("masks hide scores, whether they declare a range or have to b
     check_scores<T>(evaluated_odd, tiles::unmodified{}, as_it_is, no_slope, odd);
 }
 
-TEST_CASE_TEMPLATE("functions change scores by their places, and have slopes", T, float, double)
+TEST_CASE_TEMPLATE("functions change scores by their indices, and have slopes", T, float, double)
 {
     const auto f = [](auto e, score_index p) { return e * e - 0.1 * abs(p.query - p.key); };
     const auto plain = [](double e, double q, double k) { return e * e - 0.1 * std::fabs(q - k); };
@@ -104,7 +105,7 @@ TEST_CASE_TEMPLATE("functions change scores by their places, and have slopes", T
     check_scores<T>(not_behind{}, f, plain, slope, [](double here, double key) { return key <= here; });
 }
 
-TEST_CASE("a function with a table: mod comes back goes to the place that was looked up")
+TEST_CASE("a function with a table: the gradient goes to the looked-up element")
 {
     head_of_numbers<double> x(9, 30, 3, 2);
     const auto of = x.head();

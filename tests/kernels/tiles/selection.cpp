@@ -28,7 +28,7 @@ double weight_of(const auto& rule, double e, const std::array<double, n>& z)
     return static_cast<double>(rule.weight(simd::splat(static_cast<T>(e)), numbers)[0]);
 }
 
-/// The numbers of a row [count] by a selection that sees it in tiles, each lane of it moved by its number.
+/// The results of a selection for a row [count] in tiles, where each lane adds its index to the scores.
 template <class T, class Rule>
 std::vector<T> selected(const Rule& rule, const std::vector<T>& scores, bool& kept)
 {
@@ -46,7 +46,7 @@ std::vector<T> selected(const Rule& rule, const std::vector<T>& scores, bool& ke
     return z;
 }
 
-/// Numbers that a rule finds from the scores of all keys, kept or tile by tile, give weights that sum to 1.
+/// Checks that the numbers of a rule, from kept scores or tile by tile, give weights that sum to 1.
 template <class T>
 void check_selection(const auto& rule, std::size_t keys, double spread)
 {
@@ -84,7 +84,7 @@ void check_selection(const auto& rule, std::size_t keys, double spread)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rules that select find τ, or the k-th greatest, of a row that comes in tiles", T, float, double)
+TEST_CASE_TEMPLATE("rules that select find τ, or the k-th largest score, of a row in tiles", T, float, double)
 {
     constexpr std::size_t width = simd::lanes<T>;
     const auto scores = waves<T>(700, 1, 40);
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("rules that select find τ, or the k-th greatest, of a row th
     }
     CHECK(tiles::top_k{160}.fits());
     CHECK_FALSE(tiles::top_k{161}.fits());
-    // More nearly equal scores than are kept; rows of which nothing is visible.
+    // More nearly equal scores than the buffer holds; rows without a visible key.
     selected(tiles::sparse_weights<1>{}, std::vector<T>(400, T(1)), kept);
     CHECK_FALSE(kept);
     const auto z = selected(tiles::sparse_weights<1>{}, std::vector<T>(9, -std::numeric_limits<T>::infinity()), kept);
@@ -126,11 +126,11 @@ TEST_CASE_TEMPLATE("a rule with two passes finds the same numbers from kept scor
     check_selection<T>(tiles::sparse_weights<1>{}, 50, 5);
     check_selection<T>(tiles::sparse_weights<1>{}, 700, 5);
     check_selection<T>(tiles::sparse_weights<2>{}, 700, 5);
-    check_selection<T>(tiles::sparse_weights<1>{}, 700, 1e-3);  // more weights than are kept
+    check_selection<T>(tiles::sparse_weights<1>{}, 700, 1e-3);  // more weights than the buffer holds
     check_selection<T>(tiles::sparse_weights<2>{}, 700, 1e-3);
 }
 
-TEST_CASE("scores are kept while they fit the second cache")
+TEST_CASE("scores are kept while they fit in the L2 cache")
 {
     constexpr std::size_t most = (std::size_t{3} << 18) / (tiles::lanes<float, 1> * sizeof(float));
     CHECK(tiles::keeps_scores<float, 1>(most));

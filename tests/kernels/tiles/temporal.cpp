@@ -32,7 +32,7 @@ struct all_of_the_past {
         const V low = simd::min(e, L), high = simd::max(L, e);
         return simd::select(tiles::hidden(L), e, high + simd::log1p(simd::exp(low - high)));
     }
-    /// The gradient of L after a query, times ∂L' / ∂e or ∂L' / ∂L; and that of u, times ∂u / ∂L.
+    /// The gradient of L after a query, times ∂L' / ∂e or ∂L' / ∂L; and the gradient of u, times ∂u / ∂L.
     template <class V>
     static V share_of_score(V e, V after, V d)
     {
@@ -61,7 +61,7 @@ const struct {
 
 constexpr auto all = [](std::size_t, std::size_t) { return true; };
 
-/// Contexts of the queries [first, first + count) and the history behind them.
+/// Contexts of the queries [first, first + count) and the history after them.
 template <class T>
 std::vector<T> contexts_of(head_of_numbers<T>& x, std::size_t first, std::size_t count, std::vector<T>& history,
                            std::vector<T>& numbers)
@@ -95,7 +95,7 @@ double distance(const std::vector<T>& is, const std::vector<double>& must)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("queries in their order: the definition, also in two calls", T, float, double)
+TEST_CASE_TEMPLATE("queries in order: the definition, also in two calls", T, float, double)
 {
     for (const auto& each : cases) {
         const std::size_t S = each.S, P = each.P;
@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("queries in their order: the definition, also in two calls", 
     }
 }
 
-TEST_CASE_TEMPLATE("queries in their order: gradients are those of the definition", T, float, double)
+TEST_CASE_TEMPLATE("queries in order: gradients match the definition", T, float, double)
 {
     for (const auto& each : cases) {
         const std::size_t S = each.S, P = each.P;

@@ -15,7 +15,7 @@ using namespace heed;
 using namespace heed::kernels;
 using test::head_of_numbers, test::waves;
 
-TEST_CASE("what groups of queries see of a tile: its parts cover it once, and no row that nobody sees")
+TEST_CASE("the parts of a tile cover each row that a group of queries sees once, and no other row")
 {
     using T = float;
     constexpr std::size_t registers = tiles::most_registers, groups = tiles::lanes<T, registers> / lane_count;
@@ -48,7 +48,7 @@ TEST_CASE("what groups of queries see of a tile: its parts cover it once, and no
     CHECK(visible.is_full);
 }
 
-TEST_CASE("the last query stands at the last key")
+TEST_CASE("the last query is at the last key")
 {
     head_of_numbers<float> x(5, 9, 3, 2);
     const auto of = x.head();

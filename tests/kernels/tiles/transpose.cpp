@@ -16,7 +16,7 @@ using namespace heed;
 using namespace heed::kernels;
 using test::far, test::rounding, test::waves;
 
-TEST_CASE_TEMPLATE("rows become lanes and come back; lanes without a query are zeros", T, float, double)
+TEST_CASE_TEMPLATE("rows become lanes and back; lanes without a query are zeros", T, float, double)
 {
     tiles::with_registers<T>(1000, [](auto registers) {
         constexpr std::size_t all = tiles::lanes<T, registers>;

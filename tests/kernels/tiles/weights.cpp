@@ -18,7 +18,7 @@ using namespace heed;
 using namespace heed::kernels;
 using test::head_of_numbers, test::rounding, test::waves;
 
-TEST_CASE_TEMPLATE("scores become weights in place; the numbers of lanes without a query are zeros", T, float, double)
+TEST_CASE_TEMPLATE("scores become weights in place; lanes without a query have zeros", T, float, double)
 {
     constexpr std::size_t width = tiles::lanes<T, 2>, S = width + 3, s = 2, n = width - 1;
     const auto numbers = waves<T>(2 * S, 1);
@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("scores become weights in place; the numbers of lanes without
         }
     }
     CHECK(worst <= rounding<T>);
-    // A sparse rule tells whether any weight is left.
+    // A sparse rule reports whether any weight remains.
     std::vector<T> low(5 * width, T(-9));
     const auto none = [](std::size_t, auto, simd::vec<T>) {};
     const std::array<tiles::row<T, 2>, 2> top{tiles::row<T, 2>::all(T(0)), tiles::row<T, 2>::all(T(-0.5))};
@@ -72,7 +72,7 @@ TEST_CASE_TEMPLATE("scores of a tile: products after the score_mod, -inf where t
             for (std::size_t j = 0; j < visible.count; ++j) {
                 for (std::size_t q = 0; q < x.S; ++q) {
                     const T e = tile[j * width + q];
-                    if (j <= q + 5) {  // the last of 4 queries stands at the last of 9 keys
+                    if (j <= q + 5) {  // the last of 4 queries is at the last of 9 keys
                         CHECK(std::fabs(static_cast<double>(e) - 2 * x.score(q, j)) <= rounding<T>);
                     } else {
                         CHECK(e == -std::numeric_limits<T>::infinity());
