@@ -13,14 +13,14 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Views of numbers that are not in heed's arrays: tensors that own nothing, so that the numbers must outlive them.
+/// Views of numbers that are not in heed's arrays: tensors that own nothing. The numbers must outlive them.
 ///
 ///     view_of(pointer, rows, columns)            any memory, row-major, of any rank: view_of(pointer, B, T, D)
 ///     view_of(numbers), view_of(numbers, B, N)   std::vector, std::array, std::span and others with data() and size()
 ///     view_of(matrix)                            Eigen's matrices, vectors and maps, row-major
 ///     view_of(mdspan)                            std::mdspan, Kokkos' views and others with extent(i)
 ///
-/// Where the numbers are const, so are those of the view; an optimizer or `io::take` then refuses to write them.
+/// If the numbers are const, so are those of the view; an optimizer or `io::take` then refuses to write them.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -28,11 +28,11 @@ namespace detail {
 template <class T>
 concept viewed_number = std::floating_point<std::remove_const_t<T>> || dual_element<std::remove_const_t<T>>;
 
-/// What x.data() points to.
+/// The type that x.data() points to.
 template <class X>
 using pointed_to = std::remove_pointer_t<decltype(std::data(std::declval<X&>()))>;
 
-/// rows() and cols(), and its order is known when it is compiled: a matrix of Eigen.
+/// A matrix of Eigen: rows() and cols(), and a storage order that is known at compile time.
 template <class X>
 concept eigen_matrix = !tensor<X> && requires(X & x)
 {
@@ -45,7 +45,7 @@ concept eigen_matrix = !tensor<X> && requires(X & x)
     std::remove_cvref_t<X>::IsVectorAtCompileTime;
 };
 
-/// extent(i), and data_handle() or data().
+/// Has extent(i), and data_handle() or data().
 template <class X>
 concept mdspan_like = !tensor<X> && !eigen_matrix<X> && requires(X & x)
 {
@@ -54,7 +54,7 @@ concept mdspan_like = !tensor<X> && !eigen_matrix<X> && requires(X & x)
 &&(
     requires(X& x) { x.data_handle(); } || requires(X & x) { x.data(); });
 
-/// data() and size() alone.
+/// Has only data() and size().
 template <class X>
 concept row_of_numbers = !tensor<X> && !std::is_array_v<X> && !lazy_expression<std::remove_cvref_t<X>> &&
                          !eigen_matrix<X> && !mdspan_like<X> && requires(X & x)
@@ -63,7 +63,7 @@ concept row_of_numbers = !tensor<X> && !std::is_array_v<X> && !lazy_expression<s
     requires viewed_number<pointed_to<X>>;
 };
 
-/// Are its numbers gone with this object? Those of a container are, those of a span or a map are not.
+/// Does this object own its numbers? A container does, a span or a map does not.
 template <class X>
 consteval bool owns_numbers()
 {
@@ -75,7 +75,7 @@ consteval bool owns_numbers()
     }
 }
 
-/// An argument that may be viewed: not a temporary with numbers of its own.
+/// An argument that may be viewed: not a temporary that owns its numbers.
 template <class X>
 consteval bool may_be_viewed()
 {
@@ -117,7 +117,7 @@ tensor_view<T, sizeof...(Sizes)> view_of(T* data, Sizes... sizes)
     return view;
 }
 
-/// The numbers of a std::vector, std::array, std::span or other container in one piece, [size], or with these sizes,
+/// The numbers of a std::vector, std::array, std::span or other contiguous container, [size], or with these sizes,
 /// whose product is its size: `view_of(numbers, rows, columns)`.
 template <class X, std::integral... Sizes>
     requires(detail::row_of_numbers<std::remove_reference_t<X>>)
@@ -138,8 +138,8 @@ auto view_of(X&& numbers, Sizes... sizes)
     }
 }
 
-/// The numbers of a matrix [rows,columns] of Eigen that is declared Eigen::RowMajor, or of a vector [size]. A block of
-/// a wider matrix is refused, since its rows do not follow each other.
+/// The numbers of an Eigen matrix [rows,columns] that is declared Eigen::RowMajor, or of a vector [size]. A block of a
+/// wider matrix is rejected, since its rows are not contiguous.
 template <class X>
     requires(detail::eigen_matrix<std::remove_reference_t<X>>)
 auto view_of(X&& matrix)
@@ -171,8 +171,8 @@ auto view_of(X&& matrix)
     }
 }
 
-/// The numbers of a std::mdspan, or of what looks like one: extent(i), data_handle() or data(), a static rank, and
-/// stride(i) if it can be other than row-major, which is refused.
+/// The numbers of a std::mdspan or a similar type: extent(i), data_handle() or data(), a static rank, and stride(i) if
+/// the layout may differ from row-major, which is rejected.
 template <class X>
     requires(detail::mdspan_like<std::remove_reference_t<X>>)
 auto view_of(X&& numbers)
