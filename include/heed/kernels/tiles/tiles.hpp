@@ -183,8 +183,7 @@ struct head {
     const head* next = nullptr;                    // the next head to be processed, if known
     const T* factors = nullptr;                    // of comparisons that have factors
     std::size_t factor_count = 0;
-    heed::detail::lane_memo* memo =
-        nullptr;  // of the thread and the call; required for tiles with a function or a mask
+    heed::detail::lane_memo* memo = nullptr;  // of the thread and the call; for functions and masks
 
     /// The position of query s among the keys: the last query is at the last key.
     std::int32_t diagonal_of(std::size_t s) const
