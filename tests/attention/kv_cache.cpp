@@ -383,7 +383,7 @@ TEST_CASE("what does not fit is said in one sentence")
     says("attention::extend: 3 lengths for a batch of 2 rows; give one length per row", [&] {
         (void)attend.extend(memory, k, v, lengths{1, 1, 1});
     });
-    says("without_oldest: 2 positions of row 1, which has 1; drop at most as many as there are",
+    says("without_oldest: 2 positions of row 1, which has 1; a count is at most the length of its row",
          [&] { (void)memory.without_oldest(2); });
     says("without_oldest: 3 lengths for a batch of 2 rows; give the number of positions to drop for each row", [&] {
         (void)memory.without_oldest({0, 0, 0});
@@ -410,7 +410,7 @@ TEST_CASE("what does not fit is said in one sentence")
          [&] {
              (void)several.extend(several.on(k, v), k, v, lengths{1, 2});
          });
-    says("without_oldest: 3 positions of row 0, which has 2; drop at most as many as there are",
+    says("without_oldest: 3 positions of row 0, which has 2; a count is at most the length of its row",
          [&] { (void)of_heads.without_oldest(3); });
     // The state of a memory that has dropped more, or that has less behind.
     const auto remembers = by(normalize::temporal{});

@@ -59,7 +59,7 @@ public:
     {
         if (rows_.size() > 1) {
             detail::throw_shape_error({"a cache tensor ", shape(),
-                                       " has rows that are stored apart, so it has no view in one piece; pass "
+                                       " has rows that are not contiguous, so it cannot be viewed; pass "
                                        "gathered(x), a copy of it"});
         }
         return {rows_.empty() ? nullptr : row(0), shape()};
@@ -68,8 +68,8 @@ public:
     /// Appends the first real[b] positions of each row of more [B,t,N] to the rows of this tensor.
     void append(const tensor_view<const T, 3>& more, const lengths_view& real)
     {
-        require_shape("cache_tensor::append", "what is appended", more.shape, {rows_.size(), more.shape[1], width_},
-                      "as many rows and as wide as this one, ", shape());
+        require_shape("cache_tensor::append", "the appended part", more.shape, {rows_.size(), more.shape[1], width_},
+                      "the batch and the width of this tensor, ", shape());
         real.require("cache_tensor::append", more.shape[0], more.shape[1]);
         for (std::size_t b = 0; b < rows_.size(); ++b) positions_ = std::max(positions_, length(b) + real[b]);
         for (std::size_t b = 0; b < rows_.size(); ++b) rows_[b].extend(more[b].data, real[b], positions_, width_);
@@ -105,7 +105,7 @@ public:
         for (std::size_t b = 0; b < B; ++b) {
             if (counts[b] > length(b)) {
                 detail::throw_shape_error({"without_oldest: ", detail::number_of{counts[b], "position"}, " of row ", b,
-                                           ", which has ", length(b), "; drop at most as many as there are"});
+                                           ", which has ", length(b), "; a count is at most the length of its row"});
             }
             some.positions_ = std::max(some.positions_, length(b) - counts[b]);
         }

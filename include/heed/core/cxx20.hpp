@@ -3,7 +3,7 @@
 
 // The single header (scripts/single_header.sh) contains these headers as well.
 #ifdef HEED_SINGLE_HEADER
-#error "heed: this header comes after the single header, which holds it, too: include one or the other"
+#error "heed: this header comes after the single header, which contains it: include one or the other"
 #include <heed/needs/one of the two>
 #endif
 #define HEED_SEPARATE_HEADERS
@@ -11,7 +11,7 @@
 // Every heed header includes this one before any line that another compiler would reject. Compilers continue after an
 // #error; a missing file stops them.
 #if defined(_MSC_VER) || !defined(__GNUC__)
-#error "heed needs g++ 12, clang++ 14 or later: its kernels are written in their vector types, which MSVC has not"
+#error "heed needs g++ 12, clang++ 14 or later: its kernels use vector types that MSVC does not have"
 #include <heed/needs/g++ or clang++>
 #endif
 #if __cplusplus <= 201703L || !defined(__cpp_concepts)
@@ -19,7 +19,7 @@
 #include <heed/needs/C++20>
 #endif
 #ifndef __cpp_exceptions
-#error "heed needs exceptions: it throws heed::shape_error where a shape does not fit; compile without -fno-exceptions"
+#error "heed needs exceptions: it throws heed::shape_error if a shape does not fit; compile without -fno-exceptions"
 #include <heed/needs/exceptions>
 #endif
 

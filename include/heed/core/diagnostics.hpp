@@ -33,15 +33,15 @@ inline constexpr bool vector_of_numbers<std::vector<T>> = true;
 #define HEED_SAYS_LAZY                                                                                                 \
     "heed: this is a lazy xtensor expression (or a view, or an xarray), and heed takes tensors: store it first, as "   \
     "in "                                                                                                              \
-    "`heed::array<float, 2> x = a + b;`, or in a policy compute it by heed's operations, as in `ops::add(a, b)`"
+    "`heed::array<float, 2> x = a + b;`, or in a policy use heed's operations, such as `ops::add(a, b)`"
 #define HEED_SAYS_VECTOR                                                                                               \
-    "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
-    "by `heed::view_of(x)`, with its sizes if it is a matrix, `heed::view_of(x, rows, columns)`"
+    "heed: a std::vector is not a tensor: store its numbers in a `heed::array<float, 1>`, or view them in place "      \
+    "with `heed::view_of(x)`, or as a matrix with `heed::view_of(x, rows, columns)`"
 #define HEED_SAYS_TAPE_OF_OTHERS                                                                                       \
-    "heed: this tape records numbers of another type than these tensors hold, such as double and float: record a "     \
-    "model of float on an `ad::tape<float>`, one of double on an `ad::tape<double>`"
+    "heed: this tape and these tensors have different element types, such as double and float: record a "              \
+    "float model on an `ad::tape<float>`, a double model on an `ad::tape<double>`"
 #define HEED_SAYS_NUMBERS                                                                                              \
-    "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
+    "heed: these tensors have different element types, such as float and double: use one type; "                       \
     "`heed::array<float, 2> x = y;` converts"
 
 /// The element type for comparisons: for dual numbers, the type of their parts; void if X is not a tensor.
@@ -117,8 +117,9 @@ namespace heed::inline HEED_TARGET::detail::not_of_xtensor {
 struct words {};
 
 #define HEED_SAYS_OPS                                                                                                  \
-    "heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by heed's "        \
-    "operations, `ops::tanh(x)`, `ops::add(a, b)`, `ops::multiply(a, b)`, `ops::scale(x, 2)`, which have derivatives"
+    "heed: xtensor's functions and operators do not support workspace or taped tensors: in a policy use heed's "       \
+    "operations, `ops::tanh(x)`, `ops::add(a, b)`, `ops::multiply(a, b)`, `ops::scale(x, 2)`, which are "              \
+    "differentiable"
 
 template <class X>
 concept word = std::derived_from<X, words>;

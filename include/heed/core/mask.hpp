@@ -85,8 +85,8 @@ public:
         for (std::size_t b = 0; b < std::size(counts); ++b) {
             const auto count = std::data(counts)[b];
             if (count < 0) {
-                detail::throw_shape_error({"lengths: that of row ", b, " is -", 0 - static_cast<std::size_t>(count),
-                                           "; a length counts positions"});
+                detail::throw_shape_error({"lengths: the length of row ", b, " is -",
+                                           0 - static_cast<std::size_t>(count), "; a length must not be negative"});
             }
             counts_.push_back(static_cast<std::size_t>(count));
         }

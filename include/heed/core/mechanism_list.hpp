@@ -107,7 +107,7 @@ inline constexpr auto weights_of = [](const auto& answer) -> const auto& { retur
 
 inline void require_some(const char* where, std::size_t count)
 {
-    if (count == 0) throw_error({where, ": there is none; give at least one"});
+    if (count == 0) throw_error({where, ": the list is empty; give at least one"});
 }
 
 /// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
@@ -115,8 +115,8 @@ void require_one_per_mechanism(const char* where, const char* what, const auto& 
 {
     const std::size_t is = count_of(given.of), must = count_of(mechanisms);
     if (is != must) {
-        throw_shape_error(
-            {where, ": ", what, " is for ", is, " but there are ", must, "; take the one that this mechanism made"});
+        throw_shape_error({where, ": ", what, " is for ", is, " mechanisms but there are ", must,
+                           "; pass one that this mechanism made"});
     }
 }
 
@@ -133,7 +133,7 @@ struct several_states {
         requires(!std::is_same_v<Taped, States>)
     several_states& operator=(const several_states<Taped>& taped)
     {
-        detail::require_one_per_mechanism("the states", "what is assigned", taped, of);
+        detail::require_one_per_mechanism("the states", "the assigned list", taped, of);
         (void)detail::each_of(of, [&](auto i) {
             detail::nth(of, i) = detail::nth(taped.of, i);
             return i;

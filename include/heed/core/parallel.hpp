@@ -103,7 +103,7 @@ public:
             }
             const std::size_t started = workers_.size() + 1;
             end();
-            throw_error({"set_threads: ", threads, " threads cannot be started, only ", started, ": ",
+            throw_error({"set_threads: cannot start ", threads, " threads, only ", started, ": ",
                          std::generic_category().message(problem)});
         }
     }

@@ -271,12 +271,12 @@ auto visit_members(std::string_view name, auto& several, const auto& visitor)
 }
 
 #define HEED_SAYS_NOT_SHOWN                                                                                            \
-    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
-    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
+    "heed: `parameters` does not visit a tensor, or a module with parameters, which would be neither trained nor "     \
+    "saved: visit it, `visit(\"b\", self.b)`, or make the member a constant, "                                         \
     "`mine::policy{W, heed::constant{b}}`"
 #define HEED_SAYS_NOT_A_MEMBER                                                                                         \
-    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
-    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
+    "heed: `parameters` returns a constant for a member that is not a constant in the module: build the module with "  \
+    "one, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
 
 /// Reports the required form of a member that `parameters` visits incorrectly.
 template <class X>
@@ -285,10 +285,11 @@ consteval bool check_parameter()
     constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !vector_of_numbers<X>;
     static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
     static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
-    static_assert(module || lazy_expression<X> || vector_of_numbers<X>,
-                  "heed: `parameters` shows its visitor a member that is neither a tensor nor has `parameters` itself: "
-                  "leave out what is not trained; a std::vector, array, tuple, optional or unique_ptr of tensors and "
-                  "modules is shown as it is");
+    static_assert(
+        module || lazy_expression<X> || vector_of_numbers<X>,
+        "heed: `parameters` visits a member that is neither a tensor nor has `parameters` itself: "
+        "omit members that are not trained; visit a std::vector, array, tuple, optional or unique_ptr of tensors or "
+        "modules as a whole");
     return module;
 }
 
@@ -518,7 +519,7 @@ struct listing_look {
         const auto values = view_of(x);
         constexpr bool constant = !std::is_const_v<T> && std::is_const_v<std::remove_pointer_t<decltype(values.data)>>;
         static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimizer may change: view "
-                                 "numbers that are not const, or leave the view out of `parameters`");
+                                 "numbers that are not const, or omit the view from `parameters`");
         if constexpr (!constant) all.push_back({name, {values.data, {values.size()}}});
     }
 };

@@ -134,8 +134,8 @@ template <class X>
 inline constexpr bool dies_with_its_numbers = !std::is_lvalue_reference_v<X> && !std::is_trivially_destructible_v<X>;
 
 #define HEED_SAYS_TEMPORARY                                                                                            \
-    "heed: this refers to its argument, and the argument is a temporary that owns its numbers, which are gone at the " \
-    "end of the line: give it a name that lives as long, `const auto x = make();`, and pass x"
+    "heed: the result refers to its argument, a temporary that owns its numbers and is destroyed with this "           \
+    "statement: store it in a variable, `const auto x = make();`, and pass x"
 
 /// The family of higher rank; arguments that are not tensors do not count.
 template <class Family, class X>

@@ -88,7 +88,7 @@ template <std::integral Size>
 std::size_t size_of_axis(Size size)
 {
     if constexpr (std::is_signed_v<Size>) {
-        if (size < 0) throw shape_error("view_of: a size is " + std::to_string(size) + "; sizes are at least 0");
+        if (size < 0) throw shape_error("view_of: a size is " + std::to_string(size) + "; sizes must not be negative");
     }
     return static_cast<std::size_t>(size);
 }
@@ -113,7 +113,7 @@ tensor_view<T, sizeof...(Sizes)> view_of(T* data, Sizes... sizes)
 {
     const tensor_view<T, sizeof...(Sizes)> view{data, {detail::size_of_axis(sizes)...}};
     if (data == nullptr && view.size() > 0)
-        throw shape_error("view_of: " + shape_text(view.shape) + " numbers at a null pointer");
+        throw shape_error("view_of: " + shape_text(view.shape) + " numbers from a null pointer");
     return view;
 }
 
@@ -132,8 +132,8 @@ auto view_of(X&& numbers, Sizes... sizes)
         tensor_view<T, N> view{std::data(numbers), {size}};
         if constexpr (sizeof...(Sizes) > 0) view.shape = {detail::size_of_axis(sizes)...};
         if (view.size() != size)
-            throw shape_error("view_of: " + shape_text(view.shape) + " of " + std::to_string(size) +
-                              " numbers; it takes " + std::to_string(view.size()));
+            throw shape_error("view_of: " + shape_text(view.shape) + " needs " + std::to_string(view.size()) +
+                              " numbers, but there are " + std::to_string(size));
         return view;
     }
 }
@@ -147,10 +147,9 @@ auto view_of(X&& matrix)
     using eigen = std::remove_cvref_t<X>;
     using T = std::remove_pointer_t<decltype(matrix.data())>;
     constexpr bool vector = bool(eigen::IsVectorAtCompileTime), row_major = vector || bool(eigen::IsRowMajor);
-    static_assert(
-        row_major,
-        "heed: this matrix is column-major, as Eigen's are by default, and heed's tensors are row-major: declare "
-        "it with Eigen::RowMajor, or view its transpose by `heed::view_of(m.data(), m.cols(), m.rows())`");
+    static_assert(row_major,
+                  "heed: this matrix is column-major, the default of Eigen, and heed's tensors are row-major: declare "
+                  "it with Eigen::RowMajor, or view its transpose by `heed::view_of(m.data(), m.cols(), m.rows())`");
     constexpr std::size_t N = vector ? 1 : 2;
     if constexpr (!detail::may_be_viewed<X>() || !row_major) {
         return tensor_view<T, N>{};
@@ -159,9 +158,9 @@ auto view_of(X&& matrix)
         const auto inner = static_cast<std::size_t>(matrix.innerStride()),
                    outer = static_cast<std::size_t>(matrix.outerStride());
         if ((inner != 1 && rows * columns > 1) || (!vector && outer != columns && rows > 1)) {
-            throw shape_error("view_of: this matrix " + shape_text(shape_of_rank<2>{rows, columns}) +
-                              " is a part of a " +
-                              "wider one, whose rows do not follow each other; copy it into a matrix of its own");
+            throw shape_error(
+                "view_of: this matrix " + shape_text(shape_of_rank<2>{rows, columns}) +
+                " is a block of a wider matrix, so its rows are not contiguous; copy it into a separate matrix");
         }
         if constexpr (vector) {
             return tensor_view<T, 1>{matrix.data(), {rows * columns}};
@@ -196,7 +195,7 @@ auto view_of(X&& numbers)
             for (std::size_t axis = N; axis-- > 0; must *= view.shape[axis]) {
                 if (view.shape[axis] > 1 && view.size() > 0 && static_cast<std::size_t>(numbers.stride(axis)) != must) {
                     throw shape_error("view_of: axis " + std::to_string(axis) + " of " + shape_text(view.shape) +
-                                      " has the stride " + std::to_string(numbers.stride(axis)) + " but must have " +
+                                      " has stride " + std::to_string(numbers.stride(axis)) + " but must have " +
                                       std::to_string(must) + "; heed's tensors are row-major (layout_right)");
                 }
             }

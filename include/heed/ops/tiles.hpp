@@ -306,11 +306,12 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         if (how.heads == 0 || how.groups == 0 || how.sharing == 0 || how.heads % how.groups != 0 ||
             q[2] % how.heads != 0 || (how.heads > 1 && how.sharing > 1) || k[2] % how.groups != 0 ||
             v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
-            detail::refuse("attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v,
-                           " of ", how.groups,
-                           "; heads must be a multiple of groups, and a head's queries as wide as its keys");
+            detail::refuse(
+                "attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v, " of ",
+                how.groups,
+                "; heads must be a multiple of groups, and a head's queries must have the width of its keys");
         require_shape("attend_tiled", "the keys", k, {q[0] / how.sharing, k[1], k[2]},
-                      "one row for the rows of queries that share it");
+                      "one row for each group of query rows that share it");
         require_shape("attend_tiled", "the values", v, {k[0], k[1], v[2]}, "one for each key");
         real.require("attend_tiled", q[0], k[1]);
         return {q[0], q[1], how.heads * (v[2] / how.groups)};
@@ -327,7 +328,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                           {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
                           "one for each dimension of the queries, or for each distance and dimension");
         }
-        require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
+        require_shape("attend_tiled", "the vector of per-head numbers", of_heads.shape, {how.heads},
+                      "one for each head");
         if (table.size() == 0 && queries.size() > 0)
             detail::refuse("score::modified: the table is empty, ", table.shape);
         return shape(queries, keys, values, real, how);
@@ -343,8 +345,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
                  out<T, 3> contexts, T* numbers) const
     {
-        static_assert(!Compare::has_factors, "heed: attend_tiled takes a comparison's factors behind the values");
-        static_assert(!learns, "heed: attend_tiled takes a rule's numbers behind the values");
+        static_assert(!Compare::has_factors,
+                      "heed: pass the factors of the comparison to attend_tiled after the values");
+        static_assert(!learns, "heed: pass the numbers of the rule to attend_tiled after the values");
         forward_of<T>(pair, queries, keys, values, in<T, 1>{}, no_numbers<T>, real, how, contexts, numbers);
     }
     template <class T, std::size_t N>

@@ -130,7 +130,7 @@ void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view s
             to.vector(name("bias_hh"), G, each, H, cell.b, true);
         }
     }
-    to.refuse(name("weight_hr"), "the outputs of this layer are projected (proj_size); heed's are not");
+    to.refuse(name("weight_hr"), "heed does not support projected outputs (proj_size)");
 }
 
 /// Throws heed::error unless the archive has all these blocks and no forbidden tensors.
@@ -302,7 +302,7 @@ struct torch_layout<nn::stacked<Cell>> {
         const std::size_t count = cells.layers.size();
         for (std::size_t k = 0; k < count; ++k) list_torch(to, cells.layers[k], prefix, of_layer(k));
         to.refuse(detail::torch_name(prefix, "weight_ih" + of_layer(count)),
-                  "this module has " + std::to_string(count) + " layers, and the file has more");
+                  "this module has only " + heed::detail::counted(count, "layer"));
     }
 };
 
@@ -316,10 +316,10 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
                    O = view_of(heads.W_O).shape;
         const std::size_t E = Q[0];
         if (Q[1] != E || K[1] != E || V[1] != E || O[0] != E || O[1] != E)
-            throw shape_error(
-                "torch: in nn.MultiheadAttention, queries, contexts and all heads together have one width; for \"" +
-                std::string(prefix) + "\" this module has W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
-                shape_text(V) + " and W_O " + shape_text(O));
+            throw shape_error("torch: in nn.MultiheadAttention, queries, contexts and the concatenated heads have the "
+                              "same width; for \"" +
+                              std::string(prefix) + "\" this module has W_Q " + shape_text(Q) + ", W_K " +
+                              shape_text(K) + ", W_V " + shape_text(V) + " and W_O " + shape_text(O));
         if (K[0] == E && V[0] == E) {
             to.matrix(name("in_proj_weight"), 3 * E, {0, 0}, E, heads.W_Q);
             to.matrix(name("in_proj_weight"), 3 * E, {E, 0}, E, heads.W_K);
@@ -332,7 +332,7 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
         to.matrix(name("out_proj.weight"), heads.W_O);
         if constexpr (std::is_same_v<Biases, no_biases>) {
             for (const char* bias : {"in_proj_bias", "out_proj.bias"})
-                to.refuse(name(bias), "this multi_head has no biases; give it heed::biases as its last part");
+                to.refuse(name(bias), "this multi_head has no biases; add heed::biases as its last part");
         } else {
             to.vector(name("in_proj_bias"), 3 * E, {0, 0}, E, heads.bias.b_Q);
             to.vector(name("in_proj_bias"), 3 * E, {E, 0}, E, heads.bias.b_K);

@@ -114,7 +114,7 @@ struct lane_table {
     template <class... Index>
     HEED_SIMD_INLINE auto diagonal_of(const Index&... index) const
     {
-        static_assert(sizeof...(Index) == N, "heed: a table takes as many indices as it has axes");
+        static_assert(sizeof...(Index) == N, "heed: a table takes one index for each axis");
         return place_behind(0, 0, index...);
     }
     /// The number, or the numbers, at these offsets in the table's memory.

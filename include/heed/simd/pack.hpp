@@ -410,7 +410,7 @@ struct pack : lane_functions {
                 at = pack(detail::pack_of<double>(x.at.exact)).at;
             }
         } else if constexpr (dual_element<T>) {
-            static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
+            static_assert(!dual_element<U>, "heed: scores of two types of dual numbers cannot be combined");
             at.value = __builtin_convertvector(x.at, typename vector::vector);
             at.slope = typename vector::vector{};
         } else {

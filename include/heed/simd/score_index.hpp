@@ -297,9 +297,8 @@ template <class A, class B>
 inline constexpr std::size_t biases_in<both_masks<A, B>> = biases_in<A> + biases_in<B>;
 
 #define HEED_SAYS_ADDED_NUMBERS                                                                                        \
-    "heed: an additive mask has no truth values: `&` puts one beside other masks, `|` and `!` have no meaning for "    \
-    "it, "                                                                                                             \
-    "and the numbers of two are added before"
+    "heed: an additive mask has no truth values: combine it with other masks by `&`, not by `|` or `!`; "              \
+    "add the numbers of two additive masks first"
 
 }  // namespace detail
 
