@@ -361,18 +361,19 @@ TEST_CASE("what does not fit is said in one sentence")
     const auto memory = with_cache(attend.on(random({2, 3, N}, 1), random({2, 3, D}, 2), lengths{3, 1}));
     const auto says = [&](const char* must, const auto& f) { CHECK(support::message_of<shape_error>(f) == must); };
     const auto k = random({2, 2, N}, 3), v = random({2, 2, D}, 4);
-    says("attention::extend: the annotations is [3,2,6] but must be [2,2,6] (one row for each row of the memory)", [&] {
-        (void)attend.extend(memory, random({3, 2, N}, 1), random({3, 2, D}, 1));
-    });
-    says("attention::extend: the values is [2,1,5] but must be [2,2,5] (one for each annotation)", [&] {
+    says("attention::extend: the annotations are [3,2,6] but must be [2,2,6] (one row for each row of the memory)",
+         [&] {
+             (void)attend.extend(memory, random({3, 2, N}, 1), random({3, 2, D}, 1));
+         });
+    says("attention::extend: the values are [2,1,5] but must be [2,2,5] (one for each annotation)", [&] {
         (void)attend.extend(memory, k, random({2, 1, D}, 1));
     });
-    says("attention::extend: the values is [2,2,4] but must be [2,2,5] (as many rows and as wide as in the memory, "
+    says("attention::extend: the values are [2,2,4] but must be [2,2,5] (as many rows and as wide as in the memory, "
          "[2,3,5])",
          [&] {
              (void)attend.extend(memory, k, random({2, 2, 4}, 1));
          });
-    says("attention::extend: the keys is [2,2,4] but must be [2,2,6] (as many rows and as wide as in the memory, "
+    says("attention::extend: the keys are [2,2,4] but must be [2,2,6] (as many rows and as wide as in the memory, "
          "[2,3,6])",
          [&] {
              (void)attend.extend(memory, random({2, 2, 4}, 1), v);
@@ -401,7 +402,7 @@ TEST_CASE("what does not fit is said in one sentence")
          });
     const auto several = heads(score::rotary{score::scaled_dot{}});
     const auto of_heads = with_cache(several.on(k, v));
-    says("multi_head::extend: the annotations is [1,2,6] but must be [2,2,6] (one row for each row of the memory)",
+    says("multi_head::extend: the annotations are [1,2,6] but must be [2,2,6] (one row for each row of the memory)",
          [&] {
              (void)several.extend(of_heads, random({1, 2, N}, 1), random({1, 2, D}, 1));
          });

@@ -20,11 +20,11 @@ struct error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A tensor whose shape does not fit. Thrown before anything is written.
+/// A tensor with the wrong shape. Thrown before anything is written.
 struct shape_error : error {
     using error::error;
 
-    bool names_policy = false;  // does the message begin with the policy whose tensor does not fit?
+    bool names_policy = false;  // does the message begin with the name of a policy?
 };
 
 }  // namespace heed
@@ -126,11 +126,20 @@ private:
     throw shape_error(message_text(pieces).text());
 }
 
+/// Is this the name of several things? "the weights", but not "the list of weights".
+inline bool is_plural(std::string_view name)
+{
+    name = name.substr(0, name.find(" of "));
+    name = name.substr(0, name.find(" for "));
+    return name.ends_with('s') && !name.ends_with("ss") && !name.ends_with("bias");
+}
+
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_wrong_shape(std::string_view where, std::string_view name,
                                                                      message_piece is, message_piece must,
                                                                      std::initializer_list<message_piece> why)
 {
-    throw_shape_error({where, ": ", name, " is ", is, " but must be ", must, " (", message_text(why), ")"});
+    throw_shape_error({where, ": ", name, is_plural(name) ? " are " : " is ", is, " but must be ", must, " (",
+                       message_text(why), ")"});
 }
 
 /// Not inlined: checks run at every step, but messages are composed only when a check fails.
@@ -186,7 +195,7 @@ inline bool begins_with_policy(std::string_view message)
     return false;
 }
 
-/// Throws "<policy>: <first> does not fit <others> (<what was found>)" unless `found` names a policy already. `caller`:
+/// Throws "<policy>: <first> does not fit <others> (<found.what()>)" unless `found` names a policy already. `caller`:
 /// the signature of a template, "… Policy = heed::score::additive<…>; …".
 [[noreturn, gnu::noinline, gnu::cold]] inline void
 throw_named_shape_error(const shape_error& found, std::string_view caller, const named_shapes& tensors)

@@ -152,8 +152,8 @@ struct several_states {
 template <class States>
 several_states(States, std::size_t) -> several_states<States>;
 
-/// The state of a mechanism whose next query has index n, counted from 0: for queries to a memory that has grown, such
-/// as a decoder's self-attention. The state's record of other queries is kept.
+/// The state with n as the index of the next query, counted from 0: for queries to a memory that has grown, such as a
+/// decoder's self-attention. The state's record of other queries is kept.
 ///
 ///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
 template <class State>

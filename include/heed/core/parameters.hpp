@@ -257,7 +257,7 @@ auto visit_members(std::string_view name, auto& several, const auto& visitor)
             return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{visit(i, std::get<i>(several))...};
         }
         (std::make_index_sequence<std::tuple_size_v<X>>{});
-    } else if constexpr (requires { several.get(); }) {  // what a constant module points to is constant as well
+    } else if constexpr (requires { several.get(); }) {  // the object behind a constant module is constant as well
         using M = typename X::element_type;
         std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(several)>>, const M, M>* const to =
             several.get();
@@ -316,7 +316,7 @@ struct looking_visitor {
 
 }  // namespace detail
 
-/// A type whose parameters can be visited.
+/// A type with a `parameters` function.
 template <class M>
 concept parameterised = requires(std::remove_cvref_t<M>& module)
 {
@@ -468,7 +468,7 @@ consteval bool shows_all()
 
 }  // namespace detail
 
-/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
+/// Rebuilds a module with leaf(name, tensor) for each parameter; names are dotted paths, "decoder.gru.W".
 template <parameterised M, class Leaf>
 auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 {
@@ -477,7 +477,7 @@ auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
         module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
 }
 
-/// A module of the same kind whose parameters are leaf(tensor).
+/// Rebuilds a module with leaf(tensor) for each parameter.
 template <parameterised M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {

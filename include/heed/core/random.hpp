@@ -12,7 +12,7 @@
 /// count, compiler and standard library. Two integers are enough to resume a run.
 namespace heed::inline HEED_TARGET {
 
-/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection whose output bits all depend on all input bits.
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection; every output bit depends on all input bits.
 constexpr std::uint64_t mix(std::uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

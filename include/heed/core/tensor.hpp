@@ -118,7 +118,7 @@ using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 template <class X>
 inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
 
-/// A tensor whose values are in memory: owned, viewed or in a workspace. Operations on it are not recorded.
+/// A tensor with its values in memory: owned, viewed or in a workspace. Operations on it are not recorded.
 template <class X>
 concept plain_tensor = tensor<X> &&(family_of<X>::rank < family_rank::taped);
 

@@ -509,7 +509,7 @@ HEED_SIMD_INLINE simd::vec<float> numbers_from(std::int32_t first, double by)
     return result;
 }
 
-/// Computes f ahead for distances: of all keys, and of as many following queries as fit.
+/// Computes f ahead for distances: of all keys, and of the following queries up to the capacity.
 template <kept_function f>
 [[gnu::noinline]] void compute_ahead(lane_memo& memo, std::size_t k, std::int32_t lowest, std::int32_t per_lane,
                                      std::int32_t per_key, double by)

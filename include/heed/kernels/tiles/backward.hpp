@@ -278,7 +278,7 @@ private:
         return rule_.gradient(share, pulled, tile.earlier == nullptr ? mean - later : load(tile.earlier + first + at));
     }
 
-    /// Clears lanes without queries, whose weights may be infinite.
+    /// Clears lanes without queries; their weights may be infinite.
     void clear_lanes_without_queries(std::size_t count)
     {
         const std::size_t n = block_.n;

@@ -151,7 +151,7 @@ struct summands {
     }
 };
 
-/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, in a panel with rows `across` apart, and `few` keys.
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
@@ -386,7 +386,7 @@ struct sum_of {
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, plain_.panel); }
         /// Each key is checked, which costs little compared with a function of each dimension.
         bool sums_finite() const { return true; }
-        /// For the tile whose scores were computed last.
+        /// For the tile of the last call of scores().
         void back(const visible_tile& visible, T* d, const head_gradients<T>& to, bool selects)
         {
             const std::size_t first = visible.first;

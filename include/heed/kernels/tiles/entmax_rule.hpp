@@ -32,8 +32,8 @@ T entmax_delta(T a)
     return delta < T(1e-6) ? T(1e-6) : delta;
 }
 
-/// ln f (1 − e^{−x}) / x with x = share ln f: the excess of the norm f^share over 1. A Padé approximation whose error
-/// keeps it away from 0, and whose derivative at f = 1 is exact.
+/// ln f (1 − e^{−x}) / x with x = share ln f: the excess of the norm f^share over 1. A Padé approximation that never
+/// exceeds the exact value in magnitude, with the exact derivative at f = 1.
 template <class V, class S>
 HEED_SIMD_INLINE V above_one(V f, S share)
 {
@@ -287,7 +287,7 @@ private:
                                    : best(u, now.weights * times, now.slopes * times, now.bends * times);
         return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // only in a sample without the largest scores
     }
-    /// A u that is not too large, as 0 is: Newton's step for a convex function, less the error of rough powers.
+    /// A lower bound of u, at least 0: Newton's step for a convex function, less the error of rough powers.
     simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
     {
         using namespace simd;
@@ -346,7 +346,7 @@ private:
             });
         }
     }
-    /// Registers of scores whose powers are computed in parallel.
+    /// The number of registers of scores for parallel powers.
     static constexpr std::size_t at_once = !std::is_same_v<T, float> ? 1 : simd::register_bytes == 64 ? 4 : 2;
 
     /// u if all scores equal their mean: no other scores with this sum have a smaller norm.

@@ -178,7 +178,7 @@ struct stick_breaking {
     }
 };
 
-/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
+/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the maximum score, and τ,
 /// both 0 for a row without scores.
 template <int power>
 struct sparse_weights {
