@@ -29,7 +29,6 @@ namespace heed::inline HEED_TARGET {
 ///
 /// Rows are stored apart: kernels take one row at a time, `gathered` copies the rows into one array, and `view_of`
 /// takes at most one row.
-/// most one row.
 template <class T>
 class cache_tensor {
 public:

@@ -29,7 +29,7 @@ inline constexpr bool vector_of_numbers = false;
 template <std::floating_point T>
 inline constexpr bool vector_of_numbers<std::vector<T>> = true;
 
-// A static assertion takes a literal.
+// Macros, since a static assertion takes a literal.
 #define HEED_SAYS_LAZY                                                                                                 \
     "heed: this is a lazy xtensor expression (or a view, or an xarray), and heed takes tensors: store it first, as "   \
     "in "                                                                                                              \
@@ -71,7 +71,7 @@ inline constexpr bool numbers_are = ((std::is_void_v<typename numbers_in<X>::typ
 template <class... X>
 inline constexpr bool one_number_type = numbers_are<typename first_numbers<X...>::type, X...>;
 
-/// Can heed use these arguments? No lazy expression or vector replaces a tensor, and the element types agree.
+/// Can heed use these arguments? True if none is a lazy expression or a vector, and the element types agree.
 template <class... X>
 inline constexpr bool all_taken = one_number_type<X...> && !((lazy_expression<X> || vector_of_numbers<X>) || ...);
 

@@ -300,7 +300,7 @@ struct window {
     operator window_view() const
     {
         require_shape<1>("window", "the list of first positions", {begin.size()}, {count.batch()},
-                         "one for each row, as of the counts");
+                         "one for each row, like the counts");
         return {begin.data(), count, width};
     }
 };

@@ -67,7 +67,7 @@ struct tensor_view {
 template <class X>
 struct tensor_traits;
 
-/// If tensors of several families meet, the family of the highest rank computes.
+/// If the arguments belong to several families, the family of the highest rank computes.
 enum class family_rank { owning, workspace_tensor, taped };
 
 /// Values in memory that the result owns: an operation computes and returns; nothing is recorded.
@@ -106,7 +106,7 @@ concept tensor = requires
     tensor_traits<std::remove_cvref_t<X>>::rank;
 };
 
-/// The type of a tensor's numbers.
+/// The type of a tensor's elements.
 template <class X>
 using element_of = typename tensor_traits<std::remove_cvref_t<X>>::element;
 

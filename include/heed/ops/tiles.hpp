@@ -268,7 +268,7 @@ auto function_with(const Function& f, const in<T, N>& table)
     }
 }
 
-/// Contexts of many queries, for each head alone:
+/// Contexts of many queries, separately for each head:
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///

@@ -31,7 +31,7 @@ HEED_SIMD_INLINE __m256i first_lanes(std::int32_t count)
 }
 #endif
 
-/// The begin of the two adjacent registers that contain all indexed numbers, if any two do.
+/// The start of the two adjacent registers that contain all indexed numbers, if any two do.
 HEED_SIMD_INLINE std::int32_t first_of_two(std::int32_t size, mask<float> at)
 {
     constexpr auto length = static_cast<std::int32_t>(lanes<float>);

@@ -18,7 +18,7 @@
 
 /// Registers of numbers: the arguments of functions of scores and indices (score::modified, predicate masks).
 ///
-///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
+///     [](auto e, score_index p) { return e - 0.1 * abs(p.query - p.key); }
 ///
 /// One expression processes a whole register, and is written as for a single number: + − * /, comparisons (whose result
 /// is used in `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.

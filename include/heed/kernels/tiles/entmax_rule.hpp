@@ -287,7 +287,7 @@ private:
                                    : best(u, now.weights * times, now.slopes * times, now.bends * times);
         return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // only in a sample without the largest scores
     }
-    /// A lower bound of u, at least 0: Newton's step for a convex function, less the error of rough powers.
+    /// A lower bound of u: Newton's step for a convex function, less the error of rough powers; or 0.
     simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
     {
         using namespace simd;

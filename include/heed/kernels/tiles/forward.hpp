@@ -278,7 +278,7 @@ private:
     HEED_SIMD_INLINE row greatest(std::size_t count, row top) const
     {
         const T* const tile = tile_;
-        row tops[] = {top, top, top, top};  // four, since the latency of a maximum exceeds its throughput
+        row tops[] = {top, top, top, top};  // four chains hide the latency of a maximum
         simd::in_groups<4>(0, count, [&](auto some, std::size_t j) {
             simd::unrolled<some>([&](auto r) {
                 const row e = row::of(tile + (j + r) * width);

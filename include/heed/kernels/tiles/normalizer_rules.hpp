@@ -80,8 +80,8 @@ auto scaled_before(Rule rule, double factor)
     }
 }
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), with the head's sink. z: top, the maximum score, and 1 / divisor of e^{e_j −
-/// top}; the logarithm of the divisor would lose digits.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), with the head's sink. z: top, the maximum score, and 1 / divisor, for
+/// e^{e_j − top}; the logarithm of the divisor would lose digits.
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, two_passes = false, sparse = false, divides = false, sequential = false;

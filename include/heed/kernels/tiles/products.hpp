@@ -170,7 +170,7 @@ bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
 {
     using row = tiles::row<T, registers>;
     constexpr std::size_t all = lanes<T, registers>;
-    row sum = row::all(0), other = sum;  // two, since the latency of an addition exceeds its throughput
+    row sum = row::all(0), other = sum;  // two chains hide the latency of an addition
     const auto add = [](row& to, const T* x) {
         simd::unrolled<registers>([&](auto c) { to.at[c] += simd::load(x + c * simd::lanes<T>); });
     };

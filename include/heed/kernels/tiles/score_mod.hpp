@@ -30,8 +30,8 @@ namespace heed::inline HEED_TARGET::kernels::tiles {
 /// Unmodified scores.
 struct unmodified {};
 
-/// The form in which a tile loop stores a function: a copy if it is trivial, since scores might alias the caller's
-/// function.
+/// The form in which a tile loop stores a function: a copy if copying is trivial, since scores might alias
+/// the caller's function.
 template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
@@ -381,7 +381,7 @@ private:
         bool from_the_last, for_full;
     };
 
-    /// Removes hidden rows from the end of `left` and, if full rows are searched, the full rows that follow. Returns
+    /// Removes hidden rows from one end of `left` and, if full rows are searched, the full rows that follow. Returns
     /// the number of full rows.
     HEED_SIMD_INLINE std::size_t pass_alike_rows(const head<T>& of, const visible_tile& visible, std::size_t group,
                                                  const lane_mask& those, const search& how, range& left) const
