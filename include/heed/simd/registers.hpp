@@ -12,7 +12,7 @@
 #if defined(HEED_SIMD_AVX512) || defined(HEED_SIMD_AVX)
 #include <immintrin.h>
 #elif defined(HEED_SIMD_SSE2)
-#include <emmintrin.h>  // g++ reads this header in a third of the time of <immintrin.h>
+#include <emmintrin.h>  // not <immintrin.h>: it takes g++ a third of the time of xtensor
 #endif
 
 /// One register of floats or doubles, of the target's width, and its functions for kernels.
@@ -480,9 +480,9 @@ HEED_SIMD_INLINE auto sigmoid(plain_register auto x) { return 1 / (1 + exp(-x));
 
 /// Φ(x) = (1 + erf(x / √2)) / 2, error at most 1 ulp of 1; within [0, 1], NaN for NaN.
 ///
-/// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. S is smooth up to infinity as a function of (a − k)
-/// / (a + k), which is between -1 and 1; interpolated at the Chebyshev nodes, with errors of 2e-8 (float) and 4e-17
-/// (double).
+/// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. As a function of
+/// (a − k) / (a + k), which is between -1 and 1, S is smooth up to infinity; it is interpolated at the Chebyshev nodes,
+/// with errors of 2e-8 (float) and 4e-17 (double).
 HEED_SIMD_INLINE auto normal_cdf(plain_register auto x) -> decltype(x)
 {
     using namespace detail;

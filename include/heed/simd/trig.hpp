@@ -12,9 +12,9 @@
 ///
 ///     sin x = (−1)^k sin r,  r = x − k π,  |r| <= π / 2;     cos x = (−1)^(k+1) sin r,  r = x − (k + ½) π
 ///
-/// π is subtracted in parts, so that r is exact to the last place even near 0 (Cody and Waite 1980), and sin r = r + r³
-/// P(r²). Beyond the range of these parts, from 1e5 (float) and 1e6 (double) on, the standard library computes each
-/// lane.
+/// π is subtracted in parts, so that r is exact to the last place even near 0 (Cody and Waite 1980), and
+/// sin r = r + r³ P(r²). Beyond the range of these parts, from 1e5 (float) and 1e6 (double) on, the standard library
+/// computes each lane.
 namespace heed::inline HEED_TARGET::simd {
 
 namespace detail {

@@ -179,7 +179,7 @@ struct head {
     T scale;                    // of the scores
     std::size_t batch, number;  // which sentence, and which head of it
     std::size_t first_query;
-    T sink = -std::numeric_limits<T>::infinity();  // a score whose weight is not used
+    T sink = -std::numeric_limits<T>::infinity();  // the score of the sink, whose weight has no value
     const head* next = nullptr;                    // the next head to be processed, if known
     const T* factors = nullptr;                    // of comparisons that have factors
     std::size_t factor_count = 0;
