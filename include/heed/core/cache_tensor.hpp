@@ -17,7 +17,7 @@
 /// Growing tensors, for KV caches.
 namespace heed::inline HEED_TARGET {
 
-/// A plain tensor [B,T,N] whose rows grow along the second axis. Appending n positions costs amortized O(n·N).
+/// A plain tensor [B,T,N] with rows that grow along the second axis. Appending n positions costs amortized O(n·N).
 ///
 /// Each row has spare room after its last position. Copies share it but behave as values: the first copy to grow takes
 /// the spare room permanently. A copy that grows later, or needs more room, moves to its own allocation, twice as
@@ -25,7 +25,7 @@ namespace heed::inline HEED_TARGET {
 /// copies numbers only when room runs out: amortized O(N) for each appended position.
 ///
 /// Rows may differ in length. T is the length of the longest row; the rest of a shorter row is unspecified, but finite
-/// if all numbers are. While one thread grows a copy, others may read copies whose rows have equal lengths.
+/// if all numbers are. While one thread grows a copy, others may read copies with rows of equal length.
 ///
 /// Rows are stored apart: kernels take one row at a time, `gathered` copies the rows into one array, and `view_of`
 /// takes at most one row.

@@ -67,7 +67,7 @@ struct dual_number {
         return {quotient, (x.slope - quotient * y.slope) / y.value};
     }
 
-    /// Two numbers are equal if they remain equal nearby: code that skips zeros must not skip a 0 whose slope is not 0.
+    /// Two numbers are equal if they remain equal nearby: code that skips zeros must not skip a 0 with a nonzero slope.
     /// Infinite values do not change.
     friend constexpr bool operator==(const dual_number& x, const dual_number& y)
     {

@@ -117,8 +117,8 @@ tensor_view<T, sizeof...(Sizes)> view_of(T* data, Sizes... sizes)
     return view;
 }
 
-/// The numbers of a std::vector, std::array, std::span or other contiguous container, [size], or with these sizes,
-/// whose product is its size: `view_of(numbers, rows, columns)`.
+/// The numbers of a std::vector, std::array, std::span or other contiguous container, [size], or with these sizes if
+/// their product is its size: `view_of(numbers, rows, columns)`.
 template <class X, std::integral... Sizes>
     requires(detail::row_of_numbers<std::remove_reference_t<X>>)
 auto view_of(X&& numbers, Sizes... sizes)

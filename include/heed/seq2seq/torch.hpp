@@ -302,7 +302,7 @@ struct torch_layout<nn::stacked<Cell>> {
         const std::size_t count = cells.layers.size();
         for (std::size_t k = 0; k < count; ++k) list_torch(to, cells.layers[k], prefix, of_layer(k));
         to.refuse(detail::torch_name(prefix, "weight_ih" + of_layer(count)),
-                  "this module has only " + heed::detail::counted(count, "layer"));
+                  "this module has only " + heed::counted(count, "layer"));
     }
 };
 

@@ -475,7 +475,7 @@ HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
     return detail::shuffled<backwards>(x, x);
 }
 
-/// The functions whose results lane_memo keeps, for numbers from slot.first on.
+/// The functions with results in a lane_memo, for numbers from slot.first on.
 enum class kept_function : std::uint64_t { sine, cosine, quotient, rest };
 
 /// A function with its factor, which is finite and nonnegative, or its divisor, as one number. Factors leave the sign

@@ -32,7 +32,7 @@ template <>
 struct sines<double> {
     static constexpr double farthest = 1e6;
     static constexpr double pi[] = {3.141592653589793116, 1.2246467991473532072e-16, -2.9947698097183396659e-33};
-    // 33 bits each, whose products with k are exact, and the rest
+    // 33 bits each, so that products with k are exact, and the rest
     static constexpr double short_pi[] = {3.1415926534682512283, 1.2154201012607931953e-10, 4.0445324974223329116e-21,
                                           1.695685532073779914e-31};
     // Minimax: error 2.8e-19.
@@ -103,8 +103,8 @@ HEED_SIMD_INLINE vec<T> sine(vec<T> x)
     return y;
 }
 
-/// (−1)^k (x − k π), |…| <= π / 2, whose sine is that of x; with `cosine`, its cosine. The error is less than half of
-/// x's last place, if the result is within its bounds.
+/// (−1)^k (x − k π), |…| <= π / 2; its sine is that of x, or with `cosine` the cosine of x. The error is less than half
+/// of x's last place, if the result is within its bounds.
 template <bool cosine>
 HEED_SIMD_INLINE vec<double> within_half_a_turn(vec<double> x)
 {

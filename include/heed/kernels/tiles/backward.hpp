@@ -36,7 +36,7 @@ struct backward_prefetch {
     prefetch<const T> queries, contexts, d_contexts, keys, values;
     prefetch<T> d_queries, d_keys, d_values;
 
-    /// Selects the rows that are read after the tile whose keys end here.
+    /// Selects the rows that are read after the tile that ends with this key.
     HEED_SIMD_INLINE void begin_tile(const next_rows<registers, T>& next, const head<T>& of,
                                      const head_gradients<T>& to, std::size_t end)
     {
@@ -266,8 +266,8 @@ private:
         return d;
     }
 
-    /// de for a sequential rule, for the tile whose first number has index `first` among all keys. `later`: Σ w_i dw_i
-    /// of the later keys, to which this key's term is added.
+    /// de for a sequential rule, for the tile that starts at index `first` of all keys. `later`: Σ w_i dw_i of the
+    /// later keys, to which this key's term is added.
     HEED_SIMD_INLINE simd::vec<T> sequential_gradient(const numbers_of_tile& tile, std::size_t at, std::size_t first,
                                                       simd::vec<T> mean, simd::vec<T>& later) const
     {

@@ -174,7 +174,7 @@ public:
     }
 
     /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. It starts with a
-    /// sample of the scores, and with powers whose error is 2e-4.
+    /// sample of the scores, and with powers that have an error of 2e-4.
 #if defined(__GNUC__) && !defined(__clang__)
     [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
 #endif

@@ -126,7 +126,7 @@ private:
 
 namespace detail {
 
-/// A step of Newton's method for τ, from weights and slopes summed over all tiles, for the rows whose scores did not
+/// A step of Newton's method for τ, from weights and slopes summed over all tiles, for the rows with more scores than
 /// fit in a selection. Returns whether τ [lanes] of any row has moved.
 template <std::size_t registers, class T, class Rule>
 bool refine(const auto& compare, const query_block<T>& block, const selection<registers, T, Rule>& kept,

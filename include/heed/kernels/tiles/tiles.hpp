@@ -35,7 +35,7 @@ template <class T>
 inline constexpr std::size_t most_registers_of<dual_number<T>> = std::max(most_registers / 2,
                                                                           sizeof(T) / sizeof(float));
 
-/// The number of queries of a block whose rows of lanes take `registers`.
+/// The number of queries of a block with `registers` for each row of lanes.
 template <class T, std::size_t registers>
 inline constexpr std::size_t lanes = registers* simd::lanes<T>;
 
@@ -62,7 +62,7 @@ struct rows {
     rows from(std::size_t row) const { return {data == nullptr ? nullptr : (*this)[row], stride}; }
 };
 
-/// Keys whose products are summed before the sum is added to that of the earlier keys: see kernels/block_sums.hpp.
+/// The number of keys in one partial sum of products; partial sums are then added: see kernels/block_sums.hpp.
 inline constexpr std::size_t keys_of_sum = 3 * keys;
 
 /// One row of lanes in registers.
@@ -126,7 +126,7 @@ struct visible_tile {
         }
         if (common.empty()) common = {0, 0};
     }
-    /// The lanes among the first `queries` whose groups may see some of these rows.
+    /// The lanes among the first `queries`, restricted to groups that may see some of these rows.
     range lanes_of(const range& some, std::size_t queries) const
     {
         if (common.begin <= some.begin && some.end <= common.end) return {0, queries};
