@@ -126,8 +126,7 @@ consteval std::size_t members_counted()
 {
     if constexpr (std::is_aggregate_v<X> && !std::is_empty_v<X> && !std::is_array_v<X>) {
         if constexpr (!requires { X{base_of<X>{}}; }) {
-            // A member has at least one byte, unless it is [[no_unique_address]]; fewer attempts save compile
-            // time.
+            // A member has at least one byte, unless it is [[no_unique_address]]; fewer attempts save time.
             constexpr std::size_t bytes = sizeof(X) < 16 ? sizeof(X) : 16;
             constexpr std::size_t count = detail::members_up_to<X>(std::make_index_sequence<bytes + 1>{});
             if constexpr (count <= bytes) {
