@@ -416,8 +416,7 @@ HEED_SIMD_INLINE auto exp_of_nonpositive(plain_register auto x) -> decltype(x)
 #else
     using namespace detail;
     using T = number_in<decltype(x)>;
-    constexpr double least =
-        sizeof(T) == 4 ? -87.3365 : -708.396;  // slightly above the logarithm of the smallest normal number
+    constexpr double least = sizeof(T) == 4 ? -87.3365 : -708.396;  // slightly above ln(smallest normal number)
     const auto none = x < splats<T>(least);
     const reduced<T> part = reduce<T>(max(splats<T>(least), x));
     const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
