@@ -55,7 +55,7 @@ class HeedConan(ConanFile):
         if self.settings.get_safe("compiler.cppstd"):
             check_min_cppstd(self, 20)
         if str(self.settings.get_safe("compiler")) in ("msvc", "Visual Studio"):
-            raise ConanInvalidConfiguration("heed requires g++ 12, clang++ 14 or later: its kernels use vector types")
+            raise ConanInvalidConfiguration("heed needs g++ 12, clang++ 14 or later: its kernels use their vector types")
 
     def generate(self):
         if not self.options.with_translator:

@@ -361,18 +361,19 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
     const auto memory = with_cache(attend.on(random({2, 3, N}, 1), random({2, 3, D}, 2), lengths{3, 1}));
     const auto says = [&](const char* must, const auto& f) { CHECK(support::message_of<shape_error>(f) == must); };
     const auto k = random({2, 2, N}, 3), v = random({2, 2, D}, 4);
-    says("attention::extend: the annotations is [3,2,6] but must be [2,2,6] (one row for each row of the memory)", [&] {
-        (void)attend.extend(memory, random({3, 2, N}, 1), random({3, 2, D}, 1));
-    });
-    says("attention::extend: the values is [2,1,5] but must be [2,2,5] (one for each annotation)", [&] {
+    says("attention::extend: the annotations are [3,2,6] but must be [2,2,6] (one row for each row of the memory)",
+         [&] {
+             (void)attend.extend(memory, random({3, 2, N}, 1), random({3, 2, D}, 1));
+         });
+    says("attention::extend: the values are [2,1,5] but must be [2,2,5] (one for each annotation)", [&] {
         (void)attend.extend(memory, k, random({2, 1, D}, 1));
     });
-    says("attention::extend: the values is [2,2,4] but must be [2,2,5] (as many rows and as wide as in the memory, "
+    says("attention::extend: the values are [2,2,4] but must be [2,2,5] (as many rows and as wide as in the memory, "
          "[2,3,5])",
          [&] {
              (void)attend.extend(memory, k, random({2, 2, 4}, 1));
          });
-    says("attention::extend: the keys is [2,2,4] but must be [2,2,6] (as many rows and as wide as in the memory, "
+    says("attention::extend: the keys are [2,2,4] but must be [2,2,6] (as many rows and as wide as in the memory, "
          "[2,3,6])",
          [&] {
              (void)attend.extend(memory, random({2, 2, 4}, 1), v);
@@ -383,7 +384,7 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
     says("attention::extend: 3 lengths for a batch of 2 rows; give one length per row", [&] {
         (void)attend.extend(memory, k, v, lengths{1, 1, 1});
     });
-    says("without_oldest: 2 positions of row 1, which has 1; drop at most as many as there are",
+    says("without_oldest: 2 positions of row 1, which has 1; a count is at most the length of its row",
          [&] { (void)memory.without_oldest(2); });
     says("without_oldest: 3 lengths for a batch of 2 rows; give the number of positions to drop for each row", [&] {
         (void)memory.without_oldest({0, 0, 0});
@@ -401,7 +402,7 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
          });
     const auto several = heads(score::rotary{score::scaled_dot{}});
     const auto of_heads = with_cache(several.on(k, v));
-    says("multi_head::extend: the annotations is [1,2,6] but must be [2,2,6] (one row for each row of the memory)",
+    says("multi_head::extend: the annotations are [1,2,6] but must be [2,2,6] (one row for each row of the memory)",
          [&] {
              (void)several.extend(of_heads, random({1, 2, N}, 1), random({1, 2, D}, 1));
          });
@@ -410,7 +411,7 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
          [&] {
              (void)several.extend(several.on(k, v), k, v, lengths{1, 2});
          });
-    says("without_oldest: 3 positions of row 0, which has 2; drop at most as many as there are",
+    says("without_oldest: 3 positions of row 0, which has 2; a count is at most the length of its row",
          [&] { (void)of_heads.without_oldest(3); });
     // The state of a memory with more dropped positions, or with fewer positions.
     const auto remembers = by(normalize::temporal{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: tiles compute in bfloat16 for tensors of floats alone
+// expect-first: heed: tiles in bfloat16 support only tensors of floats
 #include <heed/ops/tiles_in_bfloat16.hpp>
 
 using namespace heed;

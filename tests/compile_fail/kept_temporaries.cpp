@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: this refers to its argument, and the argument is a temporary that owns its numbers
+// expect: heed: the result refers to its argument, a temporary that owns its numbers
 // expect: looked_up.*xtensor_container
 // expect: looked_up.*int
 // expect: view_of<double, 4U?L?>|view_of.*T = double.* N = 4

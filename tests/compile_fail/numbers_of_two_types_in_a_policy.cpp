@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: these tensors hold numbers of different types, such as float and double
+// expect: heed: these tensors have different element types, such as float and double
 //
 // In a policy that requires matrices of one type. The compiler adds that deduction failed.
 #include <heed/heed.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: these tensors hold numbers of different types, such as float and double
+// expect-first: heed: these tensors have different element types, such as float and double
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-first: heed: ad::lift takes a module
-// expect: heed: this tape records numbers of another type than these tensors hold, such as double and float
+// expect: heed: this tape and these tensors have different element types, such as double and float
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 

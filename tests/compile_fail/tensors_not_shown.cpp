@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor
+// expect: heed: `parameters` does not visit a tensor, or a module with parameters
 // expect: shows_all.*passed_on
 // expect: shows_all.*fixed
 // expect: shows_all.*frozen
 // expect: shows_all.*listed
 // expect: shows_all.*constructed
 // expect: shows_all.*viewed
-// expect: heed: `parameters` makes a member a constant that is none in the module itself
+// expect: heed: `parameters` returns a constant for a member that is not a constant in the module
 #include <heed/heed.hpp>
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`
+// expect-first: heed: a std::vector is not a tensor: store its numbers in a `heed::array<float, 1>`
 #include <heed/heed.hpp>
 
 #include <vector>

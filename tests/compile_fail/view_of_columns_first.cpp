@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this matrix is column-major, as Eigen's are by default
+// expect-first: heed: this matrix is column-major, the default of Eigen
 #include <heed/heed.hpp>
 
 namespace mine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by
+// expect-first: heed: xtensor's functions and operators do not support workspace or taped tensors: in a policy use
 #include <heed/heed.hpp>
 
 #include <xtensor/xmath.hpp>

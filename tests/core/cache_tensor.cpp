@@ -203,7 +203,7 @@ TEST_CASE("cache tensors: messages")
     const auto begin = random({2, 3, N}, 1);
     cache_tensor<double> x(view_of(begin), lengths{3, 1});
     CHECK(support::message_of<shape_error>([&] { (void)view_of(x); }) ==
-          "a cache tensor [2,3,3] has rows that are stored apart, so it has no view in one piece; pass "
+          "a cache tensor [2,3,3] has rows that are not contiguous, so it cannot be viewed; pass "
           "gathered(x), a copy of it");
     CHECK(support::message_of<shape_error>([&] {
               const std::vector<std::size_t> third{2};
@@ -213,11 +213,11 @@ TEST_CASE("cache tensors: messages")
               const auto wide = random({2, 1, 4}, 1);
               x.append(view_of(wide), lengths{1, 1});
           }) ==
-          "cache_tensor::append: what is appended is [2,1,4] but must be [2,1,3] (as many rows and as wide as this "
-          "one, [2,3,3])");
+          "cache_tensor::append: the appended part is [2,1,4] but must be [2,1,3] (the batch and the width of this "
+          "tensor, [2,3,3])");
     CHECK(support::message_of<shape_error>([&] {
               (void)x.without_oldest(lengths{2, 2});
-          }) == "without_oldest: 2 positions of row 1, which has 1; drop at most as many as there are");
+          }) == "without_oldest: 2 positions of row 1, which has 1; a count is at most the length of its row");
     CHECK(support::message_of<shape_error>([&] { (void)x.without_oldest(lengths{1}); }) ==
           "without_oldest: 1 length for a batch of 2 rows; give the number of positions to drop for each row");
     CHECK(support::contains(support::message_of<shape_error>([&] {

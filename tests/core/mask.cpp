@@ -71,8 +71,8 @@ TEST_CASE("lengths of any integer type, and for heads")
     CHECK(real.batch() == 3);
     CHECK(real[2] == 2);
     CHECK(lengths(heed::array<int, 1>{4, 5})[1] == 5);
-    CHECK_THROWS_WITH_AS(lengths(std::vector<int>{1, -2}), "lengths: that of row 1 is -2; a length counts positions",
-                         shape_error);
+    CHECK_THROWS_WITH_AS(lengths(std::vector<int>{1, -2}),
+                         "lengths: the length of row 1 is -2; a length must not be negative", shape_error);
     const lengths all = real.for_heads(2);
     CHECK(all.batch() == 6);
     CHECK(all[5] == 2);

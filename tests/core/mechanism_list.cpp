@@ -60,7 +60,7 @@ TEST_CASE("states of several mechanisms: mapped, assigned, set to a query; state
     const std::vector<int> mechanisms(3);
     CHECK(support::message_of<shape_error>([&] {
               detail::require_one_per_mechanism("here", "the state", states, mechanisms);
-          }) == "here: the state is for 2 but there are 3; take the one that this mechanism made");
+          }) == "here: the state is for 2 mechanisms but there are 3; pass one that this mechanism made");
     CHECK(support::message_of<error>([] { detail::require_some("here", 0); }) ==
-          "here: there is none; give at least one");
+          "here: the list is empty; give at least one");
 }

@@ -209,7 +209,7 @@ TEST_CASE("misfits are reported with names and numbers")
                                                    "have columns for n heads, W_K and W_V for n or for a divisor of n");
     auto none = attend;
     none.heads.clear();
-    CHECK(message([&] { none.on(annotations); }) == "multi_head: heads: there is none; give at least one");
+    CHECK(message([&] { none.on(annotations); }) == "multi_head: heads: the list is empty; give at least one");
     auto three = with_projections(std::vector(3, attend.heads[0]), 3);
     const auto memory = attend.on(annotations);
     CHECK(message([&] { three.start(memory); }) ==
@@ -217,7 +217,7 @@ TEST_CASE("misfits are reported with names and numbers")
     CHECK(support::contains(message([&] {
                                 attend.step(memory, random({2, Q}, 1), three.start(three.on(annotations)));
                             }),
-                            "multi_head: the state is for 3 but there are 2"));
+                            "multi_head: the state is for 3 mechanisms but there are 2"));
     CHECK(support::contains(message([&] {
                                 attend.step(memory, random({2, Q + 1}, 1), attend.start(memory));
                             }),
@@ -240,7 +240,7 @@ TEST_CASE("misfits are reported with names and numbers")
           }) == "multi_hop: the context is [2,5] but must be [2,3] (the shape of the query that it is added to; or "
                 "give multi_hop a custom update)");
     const multi_hop no_hops{std::vector<std::remove_cvref_t<decltype(hop)>>{}};
-    CHECK(message([&] { no_hops.on(annotations); }) == "multi_hop: hops: there is none; give at least one");
+    CHECK(message([&] { no_hops.on(annotations); }) == "multi_hop: hops: the list is empty; give at least one");
 }
 
 TEST_CASE("split_heads and concat_heads: values and gradients")

@@ -335,8 +335,9 @@ TEST_CASE("arguments that do not fit are rejected")
     const attention recent{score::dot{}, normalize::recent_temporal{3}, combine::weighted_sum{}};
     const attention longer{score::dot{}, normalize::recent_temporal{4}, combine::weighted_sum{}};
     const auto other = longer.start(longer.on(sentences));
-    CHECK(message_of<shape_error>([&] { (void)recent.step(memory, query, other); }) ==
-          "normalize::recent_temporal: the scores [2,4] do not fit "
-          "(recent_sums: the sums is [2,4,3] but must be [2,4,2] (one for each score and each of the last n - 1 steps; "
-          "the scores are [2,4]))");
+    CHECK(
+        message_of<shape_error>([&] { (void)recent.step(memory, query, other); }) ==
+        "normalize::recent_temporal: the scores [2,4] do not fit "
+        "(recent_sums: the sums are [2,4,3] but must be [2,4,2] (one for each score and each of the last n - 1 steps; "
+        "the scores are [2,4]))");
 }

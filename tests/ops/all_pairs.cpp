@@ -105,7 +105,7 @@ TEST_CASE("a value without weight and gradient may be NaN")
 TEST_CASE("shapes that do not fit are rejected by name")
 {
     CHECK_THROWS_WITH_AS(ops::bmm_nt(random({2, 3, 4}, 1), random({2, 5, 3}, 2)),
-                         doctest::Contains("the queries is [2,3,4]"), shape_error);
-    CHECK_THROWS_WITH_AS(ops::bmm(random({5, 3}, 1), random({2, 3, 4}, 2)), doctest::Contains("the weights is [5,3]"),
+                         doctest::Contains("the queries are [2,3,4]"), shape_error);
+    CHECK_THROWS_WITH_AS(ops::bmm(random({5, 3}, 1), random({2, 3, 4}, 2)), doctest::Contains("the weights are [5,3]"),
                          shape_error);
 }

@@ -171,13 +171,14 @@ TEST_CASE("cross entropy of logits: shapes that do not fit are rejected")
     const auto logits = random({2, 2, 3}, 1);
     CHECK(support::message_of<shape_error>([&] {
               ops::cross_entropy_per_word(random({2, 3, 3}, 1), targets);
-          }) == "cross_entropy_per_word: the targets is [2,2] but must be [2,3] (one word for each row of the logits)");
+          }) ==
+          "cross_entropy_per_word: the targets are [2,2] but must be [2,3] (one word for each row of the logits)");
     CHECK(support::message_of<shape_error>([&] {
               ops::cross_entropy(random({2, 3}, 1), targets);
-          }) == "cross_entropy: the targets is [2,2] but must be [1,2] (one word for each row of the logits)");
+          }) == "cross_entropy: the targets are [2,2] but must be [1,2] (one word for each row of the logits)");
     targets.weights.pop_back();
     CHECK(support::message_of<shape_error>([&] { ops::cross_entropy(logits, targets); }) ==
-          "cross_entropy: the weights is [3] but must be [4] (one for each target)");
+          "cross_entropy: the weights are [3] but must be [4] (one for each target)");
     targets.weights.push_back(1);
     targets.words.ids[3] = 3;
     CHECK(support::message_of<error>([&] { ops::cross_entropy_per_word(logits, targets); }) ==

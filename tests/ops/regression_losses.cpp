@@ -170,7 +170,7 @@ TEST_CASE("regression losses report misfits")
     CHECK(message_of<shape_error>([&] { (void)ops::mean_squared_error(x, zeros<double>(2, 4)); }) ==
           "mean_squared_error: the target is [2,4] but must be [2,3] (one number for each prediction)");
     CHECK(message_of<shape_error>([&] { (void)ops::binary_cross_entropy(x, x, zeros<double>(3)); }) ==
-          "binary_cross_entropy: the weights is [3] but must be [2] (one for each row of the prediction)");
+          "binary_cross_entropy: the weights are [3] but must be [2] (one for each row of the prediction)");
     CHECK(message_of<shape_error>([&] { (void)ops::mean_squared_error(x, x, lengths{1}); }) != "");
     CHECK(message_of<shape_error>([&] { (void)ops::mean_squared_error(x, x, lengths{1, 4}); }) != "");
     CHECK(message_of<error>([&] {

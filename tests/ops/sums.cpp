@@ -48,7 +48,7 @@ TEST_CASE("multiply_parts: a factor per row, and per slice of a row")
     CHECK_GRADIENT([](const auto& a, const auto& g) { return ops::multiply_parts(a, g); }, x, of_parts);
     CHECK(support::message_of<shape_error>([&] {
               (void)ops::multiply_parts(x, random({2, 2}, 4));
-          }) == "multiply_parts: the factors is [2,2] but must be [3,2] (one row for each row of [3,6])");
+          }) == "multiply_parts: the factors are [2,2] but must be [3,2] (one row for each row of [3,6])");
     CHECK(support::message_of<shape_error>([&] {
               (void)ops::multiply_parts(x, random({3, 4}, 4));
           }) == "multiply_parts: [3,4] factors for [3,6]; the last axis of the factors must divide that of x");

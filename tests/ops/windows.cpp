@@ -91,7 +91,7 @@ TEST_CASE("windows that do not fit are rejected")
     const window no_begin{{1, 0}, lengths{1, 1, 1}, 2}, behind{{4, 0, 0}, lengths{2, 1, 1}, 2},
         too_many{{0, 0, 0}, lengths{1, 1, 3}, 2};
     CHECK(both([&](const auto& x) { return ops::window_of(x, no_begin); }, random({3, 5}, 1)) ==
-          "window: the list of first positions is [2] but must be [3] (one for each row, as of the counts)");
+          "window: the list of first positions is [2] but must be [3] (one for each row, like the counts)");
     CHECK(
         both([&](const auto& x) { return ops::window_of(x, behind); }, random({3, 5}, 1)) ==
         "window_of: the window of row 0 has 2 positions from 4 on; it must be within 5 positions, and have at most 2");

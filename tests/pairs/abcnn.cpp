@@ -450,6 +450,6 @@ TEST_CASE("the operations have correct values and gradients")
                                 ops::pool_windows(x, random({2, 3}, 2), 5u);
                             }),
                             "windows of 5 columns in [2,3,2]"));
-    CHECK(support::contains(message([&] { ops::pool_windows(x, random({2, 2}, 2), 1u); }), "the weights is [2,2]"));
+    CHECK(support::contains(message([&] { ops::pool_windows(x, random({2, 2}, 2), 1u); }), "the weights are [2,2]"));
     CHECK(support::contains(message([&] { ops::unfold(x, 0u); }), "unfold: a window of 0"));
 }

@@ -58,7 +58,7 @@ TEST_CASE("initial weights can be given; arguments that do not fit are rejected"
     CHECK(support::contains(message([&] {
                                 attend.score.start_from(memory, random({2, 3}, 1));
                             }),
-                            "with_location::start_from: the weights is [2,3] but must be [2,4]"));
+                            "with_location::start_from: the weights are [2,3] but must be [2,4]"));
     const attention even{location_over(parameters.score(), 4), normalize::softmax{}, combine::weighted_sum{}};
     CHECK(support::contains(message([&] { even.start(memory); }), "their width must be odd"));
     const auto alien = attend.start(attend.on(random({2, 5, sizes.width}, 1)));

@@ -394,7 +394,7 @@ TEST_CASE("initial weights keep the variance; the decoder accepts any encoder; m
     none.layers.clear();
     CHECK(support::message_of<error>([&] {
               (void)none.open(annotated{h}, lengths{3, 2});
-          }) == "convolutional_decoder: layers: there is none; give at least one");
+          }) == "convolutional_decoder: layers: the list is empty; give at least one");
     CHECK(support::contains(
         support::message_of<error>([&] { (void)model.encoder.encode(make_source(pointers({id_sentence(50, 4)}))); }),
         "a sentence of 51 words, but the table has 50 positions"));

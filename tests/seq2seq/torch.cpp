@@ -338,19 +338,18 @@ TEST_CASE("what does not fit is told, and changes nothing")
     const auto bare = multi_head{softmax_heads(), matrix(D, D), matrix(D, D), matrix(D, D), matrix(D, D)};
     CHECK(said(values(), bare, "heads") ==
           "torch: the file has \"heads.in_proj_bias\", but this multi_head has no biases; "
-          "give it heed::biases as its last part");
+          "add heed::biases as its last part");
     CHECK(said(values(), lstm(D), "lstm") ==
           "torch: tensor \"lstm.weight_ih_l0\" is F64 [16,3] in the file, but the module needs F64 [16,4]");
     CHECK(support::contains(said(values(), lstm(X), "rnn"), "there is no tensor \"rnn.weight_ih_l0\"; it holds "));
-    CHECK(support::contains(
-        said(values(), nn::stacked{std::vector{gru(X)}}, "gru_two"),
-        "the file has \"gru_two.weight_ih_l1\", but this module has 1 layers, and the file has more"));
+    CHECK(support::contains(said(values(), nn::stacked{std::vector{gru(X)}}, "gru_two"),
+                            "the file has \"gru_two.weight_ih_l1\", but this module has only 1 layer"));
     CHECK(support::contains(said(values(), nn::stacked{std::vector{gru(X), gru(D), gru(D)}}, "gru_two"),
                             "there is no tensor \"gru_two.weight_ih_l2\""));
     auto narrow = heads();
     narrow.W_Q = matrix(D, 2);
-    CHECK(
-        support::contains(said(values(), narrow, "heads"), "queries, contexts and all heads together have one width"));
+    CHECK(support::contains(said(values(), narrow, "heads"),
+                            "queries, contexts and the concatenated heads have the same width"));
     // Doubles cannot be stored as floats.
     nn::layer_norm floats{nn::zeros<float>(D), nn::zeros<float>(D)};
     CHECK(said(values(), floats, "stack.norm") ==
@@ -358,7 +357,7 @@ TEST_CASE("what does not fit is told, and changes nothing")
     // What heed cannot do.
     io::archive odd = values();
     odd.tensors.push_back(io::entry_of("lstm.weight_hr_l0", matrix(2, D)));
-    CHECK(support::contains(said(odd, lstm(X), "lstm"), "the outputs of this layer are projected (proj_size)"));
+    CHECK(support::contains(said(odd, lstm(X), "lstm"), "heed does not support projected outputs (proj_size)"));
     odd.tensors.push_back(io::entry_of("heads.bias_k", matrix(1, D)));
     CHECK(support::contains(said(odd, heads(), "heads"), "heed does not support add_bias_kv"));
     auto W = matrix(D, 3);

@@ -20,7 +20,7 @@ struct free_aligned {
 template <class T>
 using aligned_memory = std::unique_ptr<T, free_aligned>;
 
-/// Memory for so many elements, not set to anything.
+/// Uninitialized memory for n elements.
 template <class T>
 aligned_memory<T> new_aligned(std::size_t count)
 {
@@ -29,8 +29,8 @@ aligned_memory<T> new_aligned(std::size_t count)
 
 }  // namespace detail
 
-/// Memory that is handed out piece by piece and taken back all at once. It keeps its blocks from step to step, so that
-/// after the first steps nothing is allocated.
+/// Memory that is handed out in parts and released all at once. It keeps its blocks from step to step, so that nothing
+/// is allocated after the first steps.
 class arena {
     /// The header of a block, in a linked list of blocks; the block's memory follows it. A std::vector of blocks would
     /// make every file compile its functions.
@@ -55,7 +55,7 @@ public:
     }
     ~arena() { free(); }
 
-    /// Memory for so many bytes, aligned for any register; valid until its place is released.
+    /// Allocates `bytes` bytes, aligned for any register; valid until its position is released.
     void* allocate(std::size_t bytes)
     {
         bytes = (bytes + alignment - 1) / alignment * alignment;
@@ -65,14 +65,14 @@ public:
         return piece;
     }
 
-    /// Memory for so many elements, not set to anything.
+    /// Uninitialized memory for n elements.
     template <class T>
     T* array_of(std::size_t count)
     {
         return static_cast<T*>(allocate(count * sizeof(T)));
     }
 
-    /// A place to come back to: what is allocated after mark() is free again after release().
+    /// A mark: memory that was allocated after mark() is free again after release().
     class position {
         friend arena;
         block* in;
@@ -80,15 +80,15 @@ public:
 
         position(block* which, std::size_t bytes) : in(which), used(bytes) {}
     };
-    position mark() const { return {current_, used_}; }  // where the next memory will be
-    /// Gives back all memory since `to` was marked.
+    position mark() const { return {current_, used_}; }  // the position of the next allocation
+    /// Releases all memory that was allocated since `to` was marked.
     void release(position to)
     {
         current_ = to.in;
         used_ = to.used;
     }
 
-    /// Everything is free again; the memory stays. Several blocks become one, so that large pieces find room.
+    /// Frees all memory for reuse; the arena keeps it. Several blocks become one, so that large requests fit.
     void clear()
     {
         if (first_ != nullptr && first_->next != nullptr) {
@@ -100,7 +100,7 @@ public:
         used_ = 0;
     }
 
-    /// Bytes that are handed out, with those that were left free at the end of a full block.
+    /// Bytes in use, including those left free at the end of a full block.
     std::size_t used() const
     {
         std::size_t total = used_;

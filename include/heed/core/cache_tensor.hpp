@@ -14,21 +14,21 @@
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Tensors that grow.
+/// Growing tensors, for KV caches.
 namespace heed::inline HEED_TARGET {
 
-/// A plain tensor [B,T,N] whose rows grow along the second axis. Appending n positions costs O(n·N), amortised.
+/// A plain tensor [B,T,N] with rows that grow along the second axis. Appending n positions costs amortized O(n·N).
 ///
-/// Each row has room behind its last position. Copies share it, and yet are values: the first to grow takes the room,
-/// for good; a later one, or one that needs more, moves to a room of its own, twice as large. So nothing that a copy
-/// shows ever changes. Selecting rows copies no numbers. Dropping the oldest positions copies none either, but to make
-/// room now and then: amortised O(N) for each position that was appended.
+/// Each row has spare room after its last position. Copies share it but behave as values: the first copy to grow takes
+/// the spare room permanently. A copy that grows later, or needs more room, moves to its own allocation, twice as
+/// large. Contents that a copy shows never change. Selecting rows copies no numbers. Dropping the oldest positions
+/// copies numbers only when room runs out: amortized O(N) for each appended position.
 ///
-/// Rows may differ in length. T is that of the longest; what a shorter one has up to there is unspecified, but finite
-/// if all numbers are. While one thread lets a copy grow, others may read copies that have rows of one length.
+/// Rows may differ in length. T is the length of the longest row; the rest of a shorter row is unspecified, but finite
+/// if all numbers are. While one thread grows a copy, others may read copies with rows of equal length.
 ///
-/// Rows are stored apart: kernels take one at a time, `gathered` copies them into one array, and `view_of` takes at
-/// most one row.
+/// Rows are stored apart: kernels take one row at a time, `gathered` copies the rows into one array, and `view_of`
+/// takes at most one row.
 template <class T>
 class cache_tensor {
 public:
@@ -44,7 +44,7 @@ public:
 
     shape_of_rank<3> shape() const { return {rows_.size(), positions_, width_}; }
 
-    /// How many positions row b has.
+    /// The number of positions in row b.
     std::size_t length(std::size_t b) const { return rows_[b].length; }
 
     /// The positions of row b, [T,N].
@@ -53,28 +53,28 @@ public:
         return rows_[b].place == nullptr ? nullptr : rows_[b].place->numbers() + rows_[b].begin * width_;
     }
 
-    /// Throws shape_error if there are several rows, which do not lie one behind the other.
+    /// Throws shape_error if there are several rows, which are not contiguous.
     tensor_view<const T, 3> view() const
     {
         if (rows_.size() > 1) {
             detail::throw_shape_error({"a cache tensor ", shape(),
-                                       " has rows that are stored apart, so it has no view in one piece; pass "
+                                       " has rows that are not contiguous, so it cannot be viewed; pass "
                                        "gathered(x), a copy of it"});
         }
         return {rows_.empty() ? nullptr : row(0), shape()};
     }
 
-    /// Puts the first real[b] positions of each row of more [B,t,N] behind those of this one.
+    /// Appends the first real[b] positions of each row of more [B,t,N] to the rows of this tensor.
     void append(const tensor_view<const T, 3>& more, const lengths_view& real)
     {
-        require_shape("cache_tensor::append", "what is appended", more.shape, {rows_.size(), more.shape[1], width_},
-                      "as many rows and as wide as this one, ", shape());
+        require_shape("cache_tensor::append", "the appended part", more.shape, {rows_.size(), more.shape[1], width_},
+                      "the batch and the width of this tensor, ", shape());
         real.require("cache_tensor::append", more.shape[0], more.shape[1]);
         for (std::size_t b = 0; b < rows_.size(); ++b) positions_ = std::max(positions_, length(b) + real[b]);
         for (std::size_t b = 0; b < rows_.size(); ++b) rows_[b].extend(more[b].data, real[b], positions_, width_);
     }
 
-    /// These rows, in this order: a row may be taken several times or not at all.
+    /// These rows, in this order: a row may occur several times or not at all.
     cache_tensor rows(std::span<const std::size_t> which) const
     {
         cache_tensor some;
@@ -90,7 +90,7 @@ public:
         return some;
     }
 
-    /// The same without the first counts[b] positions of each row. Throws shape_error if a row has fewer.
+    /// A copy without the first counts[b] positions of each row. Throws shape_error if a row has fewer.
     cache_tensor without_oldest(const lengths_view& counts) const
     {
         const std::size_t B = rows_.size();
@@ -104,7 +104,7 @@ public:
         for (std::size_t b = 0; b < B; ++b) {
             if (counts[b] > length(b)) {
                 detail::throw_shape_error({"without_oldest: ", detail::number_of{counts[b], "position"}, " of row ", b,
-                                           ", which has ", length(b), "; drop at most as many as there are"});
+                                           ", which has ", length(b), "; a count is at most the length of its row"});
             }
             some.positions_ = std::max(some.positions_, length(b) - counts[b]);
         }
@@ -113,7 +113,7 @@ public:
     }
 
 private:
-    /// Room for positions, and how many of them are taken by the copy that has grown most.
+    /// Room for positions, and the number taken by the longest copy.
     class room {
     public:
         room(std::size_t positions, std::size_t width, std::size_t taken)
@@ -125,7 +125,7 @@ private:
         T* numbers() const { return numbers_.get(); }
         std::size_t positions() const { return positions_; }
 
-        /// Takes `count` positions behind the first `length` of them, unless another copy already has.
+        /// Takes `count` positions after the first `length`, unless another copy already has.
         bool take(std::size_t length, std::size_t count)
         {
             return length + count <= positions_ && taken_.compare_exchange_strong(length, length + count);
@@ -139,9 +139,9 @@ private:
 
     struct one_row {
         std::shared_ptr<room> place;
-        std::size_t begin = 0, length = 0;  // where its positions begin in the room, and how many they are
+        std::size_t begin = 0, length = 0;  // the first position in the room, and the number of positions
 
-        /// Puts `count` positions behind the last one, with room for at least `positions`.
+        /// Appends `count` positions, with room for at least `positions`.
         void extend(const T* more, std::size_t count, std::size_t positions, std::size_t width)
         {
             if (!has_room(positions) || (count > 0 && !place->take(begin + length, count)))
@@ -150,7 +150,7 @@ private:
             length += count;
         }
 
-        /// Leaves out the first `count` positions, with room for at least `positions`.
+        /// Drops the first `count` positions, with room for at least `positions`.
         void drop(std::size_t count, std::size_t positions, std::size_t width)
         {
             begin += count;
@@ -164,7 +164,7 @@ private:
             return place != nullptr && begin + positions <= place->positions();
         }
 
-        /// Moves to a room of its own, of which `taken` positions are taken.
+        /// Moves to a new room of which `taken` positions are taken.
         void move(std::size_t positions, std::size_t taken, std::size_t width)
         {
             const std::size_t least = 16;
@@ -188,7 +188,7 @@ inline constexpr bool is_cache = false;
 template <class T>
 inline constexpr bool is_cache<cache_tensor<T>> = true;
 
-/// A copy in one array [B,T,N], with zeros behind the last position of each row.
+/// A copy in one array [B,T,N], with zeros after the last position of each row.
 template <class T>
 array<T, 3> gathered(const cache_tensor<T>& x)
 {

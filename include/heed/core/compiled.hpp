@@ -12,7 +12,7 @@
 //
 // The first name is an identifier; the second one may have template arguments. In a file that uses heed::compiled, the
 // second line declares each kernel for float and double as `extern template`, so the compiler does not instantiate it.
-// src/compiled defines each one as a call of the version for the processor at hand.
+// src/compiled defines each kernel as a call of the version for the current processor.
 #if defined(HEED_DEFINES_COMPILED)
 #define HEED_KERNEL_DECLARED(T, id, result, name, parameters, arguments)                                               \
     template <>                                                                                                        \

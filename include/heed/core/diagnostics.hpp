@@ -10,12 +10,11 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/core/tensor.hpp>
 
-/// What the compiler says where something that is no tensor stands for one, or where the numbers of two tensors are of
-/// different types: one sentence, and no other error in its wake. Later code uses what was meant, `as_meant(x)`.
+/// Compile-time messages for arguments that are not tensors, and for tensors of different element types: one sentence,
+/// with no further errors. Later code uses the tensor that was meant, `as_meant(x)`.
 namespace heed::inline HEED_TARGET::detail {
 
-/// An expression of xtensor that is no tensor of heed's: one that computes its numbers when they are read, a view, an
-/// xarray.
+/// An xtensor expression that is not a heed tensor: a lazy expression, a view, or an xarray.
 template <class X>
 concept lazy_expression = !tensor<X> && std::is_class_v<X> && std::is_base_of_v<xt::xexpression<X>, X>;
 
@@ -24,28 +23,28 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
-/// Numbers in a std::vector: no tensor.
+/// Numbers in a std::vector: not a tensor.
 template <class X>
 inline constexpr bool vector_of_numbers = false;
 template <std::floating_point T>
 inline constexpr bool vector_of_numbers<std::vector<T>> = true;
 
-// A static assertion takes a literal.
+// Macros, since a static assertion takes a literal.
 #define HEED_SAYS_LAZY                                                                                                 \
     "heed: this is a lazy xtensor expression (or a view, or an xarray), and heed takes tensors: store it first, as "   \
     "in "                                                                                                              \
-    "`heed::array<float, 2> x = a + b;`, or in a policy compute it by heed's operations, as in `ops::add(a, b)`"
+    "`heed::array<float, 2> x = a + b;`, or in a policy use heed's operations, such as `ops::add(a, b)`"
 #define HEED_SAYS_VECTOR                                                                                               \
-    "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
-    "by `heed::view_of(x)`, with its sizes if it is a matrix, `heed::view_of(x, rows, columns)`"
+    "heed: a std::vector is not a tensor: store its numbers in a `heed::array<float, 1>`, or view them in place "      \
+    "with `heed::view_of(x)`, or as a matrix with `heed::view_of(x, rows, columns)`"
 #define HEED_SAYS_TAPE_OF_OTHERS                                                                                       \
-    "heed: this tape records numbers of another type than these tensors hold, such as double and float: record a "     \
-    "model of float on an `ad::tape<float>`, one of double on an `ad::tape<double>`"
+    "heed: this tape and these tensors have different element types, such as double and float: record a "              \
+    "float model on an `ad::tape<float>`, a double model on an `ad::tape<double>`"
 #define HEED_SAYS_NUMBERS                                                                                              \
-    "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
+    "heed: these tensors have different element types, such as float and double: use one type; "                       \
     "`heed::array<float, 2> x = y;` converts"
 
-/// The type of numbers, as far as types are compared: of dual numbers, the type of their parts. void of no tensor.
+/// The element type for comparisons: for dual numbers, the type of their parts; void if X is not a tensor.
 template <class X>
 struct numbers_in {
     using type = void;
@@ -55,7 +54,7 @@ struct numbers_in<X> {
     using type = plain_number<element_of<X>>;
 };
 
-/// That of the first tensor among these.
+/// The element type of the first tensor among these.
 template <class... X>
 struct first_numbers {
     using type = void;
@@ -65,18 +64,18 @@ struct first_numbers<First, Rest...> : first_numbers<Rest...> {};
 template <tensor First, class... Rest>
 struct first_numbers<First, Rest...> : numbers_in<First> {};
 
-/// Have all tensors among these numbers of type T?
+/// Do all tensors among these have elements of type T?
 template <class T, class... X>
 inline constexpr bool numbers_are = ((std::is_void_v<typename numbers_in<X>::type> ||
                                       std::is_same_v<typename numbers_in<X>::type, T>)&&...);
 template <class... X>
 inline constexpr bool one_number_type = numbers_are<typename first_numbers<X...>::type, X...>;
 
-/// May heed's code take these? None is a lazy expression or a vector for a tensor, and the tensors agree.
+/// Can heed use these arguments? True if none is a lazy expression or a vector, and the element types agree.
 template <class... X>
 inline constexpr bool all_taken = one_number_type<X...> && !((lazy_expression<X> || vector_of_numbers<X>) || ...);
 
-/// What was meant by x beside numbers of type T: the tensor that x should have been stored in. Declared only.
+/// The tensor of elements T that x should have been stored in. Declared only.
 template <class T, class X>
 struct meant_by {
     using type = const X&;
@@ -97,7 +96,7 @@ struct meant_by<T, X> {
 template <class T, class X>
 typename meant_by<T, X>::type as_meant(const X& x);
 
-/// x if it is right; otherwise what was meant by it, so that the sentence of a static assertion remains the only error.
+/// x if it is right; otherwise the tensor that was meant, so that the static assertion remains the only error.
 template <bool right, class Meant, class X>
     requires(right)
 const X& meant_unless(const X& x) { return x; }
@@ -105,21 +104,22 @@ template <bool right, class Meant, class X>
     requires(!right)
 Meant meant_unless(const X&)
 {
-    std::terminate();  // never compiled: the caller has refused x
+    std::terminate();  // never compiled: the caller has rejected x
 }
 
 }  // namespace heed::inline HEED_TARGET::detail
 
-/// Functions and operators of xtensor on tensors of a step, which it does not know: a policy computes by heed's
-/// operations. (On owning tensors they make a lazy expression, which the next operation refuses.)
+/// xtensor functions and operators on workspace and taped tensors, which xtensor does not know: a policy uses heed's
+/// operations. (On owning tensors they make a lazy expression, which the next operation rejects.)
 namespace heed::inline HEED_TARGET::detail::not_of_xtensor {
 
-/// Base of the tensors in a workspace and on a tape; so these functions are found for them.
+/// Base of workspace and taped tensors, so that argument-dependent lookup finds these functions.
 struct words {};
 
 #define HEED_SAYS_OPS                                                                                                  \
-    "heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by heed's "        \
-    "operations, `ops::tanh(x)`, `ops::add(a, b)`, `ops::multiply(a, b)`, `ops::scale(x, 2)`, which have derivatives"
+    "heed: xtensor's functions and operators do not support workspace or taped tensors: in a policy use heed's "       \
+    "operations, `ops::tanh(x)`, `ops::add(a, b)`, `ops::multiply(a, b)`, `ops::scale(x, 2)`, which are "              \
+    "differentiable"
 
 template <class X>
 concept word = std::derived_from<X, words>;

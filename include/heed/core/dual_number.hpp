@@ -8,22 +8,23 @@
 #include <limits>
 #include <type_traits>
 
-/// A number and how fast it changes.
+/// A number and its derivative.
 ///
 ///     x + x' ε with ε² = 0:   (x + x' ε)(y + y' ε) = x y + (x' y + x y') ε,   f(x + x' ε) = f(x) + f'(x) x' ε
 ///
-/// Results carry their derivative in one direction along, exactly (Clifford 1871; forward mode in Griewank and Walther
-/// 2008, chapter 3). That of a gradient is a product with the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp.
-/// `dual` in simd/dual_pack.hpp is the derivative of a function of scores by its score, which may consist of these.
+/// Results carry their exact derivative in one direction (Clifford 1871; forward mode in Griewank and Walther 2008,
+/// chapter 3). The derivative of a gradient is a product with the Hessian (Pearlmutter 1994): see
+/// ad/hessian_vector.hpp. `dual` in simd/dual_pack.hpp is the derivative of a function of scores by its score; its
+/// parts may be dual numbers.
 ///
-/// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
+/// Code for plain and dual numbers writes `using std::exp; exp(x)`, and `value_of(x)` for a decision.
 namespace heed::inline HEED_TARGET {
 
-/// A number of the language.
+/// An arithmetic type of C++.
 template <class X>
 concept arithmetic = std::is_arithmetic_v<X>;
 
-// −x, x + y and x − y, of single dual numbers and of registers of them.
+// −x, x + y and x − y, of single dual numbers and of registers of dual numbers.
 #define HEED_SUMS_OF_DUALS(dual)                                                                                       \
     [[gnu::always_inline]] friend constexpr dual operator-(const dual& x) { return {-x.value, -x.slope}; }             \
     [[gnu::always_inline]] friend constexpr dual operator+(const dual& x, const dual& y)                               \
@@ -66,8 +67,8 @@ struct dual_number {
         return {quotient, (x.slope - quotient * y.slope) / y.value};
     }
 
-    /// Two numbers are equal if they will also be close to here: code that leaves out what is 0 must not leave out a 0
-    /// that is about to change. Infinite ones do not change.
+    /// Two numbers are equal if they remain equal nearby: code that skips zeros must not skip a 0 with a nonzero slope.
+    /// Infinite values do not change.
     friend constexpr bool operator==(const dual_number& x, const dual_number& y)
     {
         return x.value == y.value && (x.slope == y.slope || x.value - x.value != 0);
@@ -77,7 +78,7 @@ struct dual_number {
     friend constexpr bool operator<=(const dual_number& x, const dual_number& y) { return x.value <= y.value; }
     friend constexpr bool operator>=(const dual_number& x, const dual_number& y) { return x.value >= y.value; }
 
-    /// e^x of what underflows does not change, whatever the slope of an infinite exponent may be.
+    /// An e^x that underflows has slope 0, even if the exponent's slope is infinite.
     friend dual_number exp(const dual_number& x)
     {
         const T y = std::exp(x.value);
@@ -124,15 +125,15 @@ struct parts_of_number<dual_number<T>> {
 
 }  // namespace detail
 
-/// A dual number, of float or double: what a tensor holds while products with the Hessian are computed.
+/// A dual number of float or double: the element type of tensors for products with the Hessian.
 template <class T>
 concept dual_element = detail::parts_of_number<T>::dual;
 
-/// T itself, or what a dual number has two of.
+/// T itself, or the type of a dual number's parts.
 template <class T>
 using plain_number = typename detail::parts_of_number<T>::real;
 
-/// What decides a choice: the number itself, or the value of a dual one.
+/// The number that decides a branch: x itself, or the value of a dual number.
 template <class T>
 constexpr T value_of(const T& x)
 {
@@ -144,13 +145,13 @@ constexpr T value_of(const dual_number<T>& x)
     return x.value;
 }
 
-/// What sums of many T are computed in: double, or a dual number of doubles.
+/// The type of sums over many T: double, or a dual number of doubles.
 template <class T>
 using in_double = typename detail::parts_of_number<T>::in_double;
 
 }  // namespace heed::inline HEED_TARGET
 
-/// Those of the values; constants all.
+/// The limits of the values, as constants.
 template <class T>
 struct std::numeric_limits<heed::dual_number<T>> : std::numeric_limits<T> {
     using number = heed::dual_number<T>;

@@ -12,19 +12,19 @@
 #include <string_view>
 #include <type_traits>
 
-// The same types for every target (core/target.hpp): an error that one file of a program throws, another may catch.
+// The same types for every target (core/target.hpp): one file of a program can catch an error that another file throws.
 namespace heed {
 
-/// Every error that heed throws. The message says what was wrong, where, and what would be right.
+/// Every error that heed throws. The message states the mistake, its place, and the expected value.
 struct error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A tensor whose shape does not fit. Thrown before anything is written.
+/// A tensor with the wrong shape. Thrown before anything is written.
 struct shape_error : error {
     using error::error;
 
-    bool names_policy = false;  // does the message begin with the policy whose tensor does not fit?
+    bool names_policy = false;  // does the message begin with the name of a policy?
 };
 
 }  // namespace heed
@@ -53,14 +53,14 @@ inline std::string counted(std::size_t number, std::string_view one, std::string
 
 namespace detail {
 
-/// So many of something: "1 row", "2 rows".
+/// A count with its noun: "1 row", "2 rows".
 struct number_of {
     std::size_t number;
     const char* one;
 };
 
-/// A piece of a message: a text, a number, a number of something or a shape. No template: messages are put together by
-/// code that is compiled once, whatever they are made of.
+/// A part of a message: a text, a number, a counted noun or a shape. Not a template: the code that composes messages is
+/// compiled once.
 class message_piece {
 public:
     message_piece(std::string_view text) : data_(text.data()), size_(text.size()) {}
@@ -76,11 +76,11 @@ public:
 private:
     friend class message_text;
     enum { text_alone, number_alone, shape_of_tensor } kind_ = text_alone;
-    const void* data_ = nullptr;  // of a text or a shape; what is counted, or null
+    const void* data_ = nullptr;  // of a text or a shape; the counted noun, or null
     std::size_t size_;            // of a text, or the number, or the number of axes
 };
 
-/// Pieces as one text, cut where it is too long. Not a std::string: each file would compile its functions.
+/// Parts joined into one text, cut where it is too long. Not a std::string: each file would compile its functions.
 class message_text {
 public:
     [[gnu::noinline, gnu::cold]] explicit message_text(std::initializer_list<message_piece> pieces)
@@ -126,14 +126,23 @@ private:
     throw shape_error(message_text(pieces).text());
 }
 
+/// Is this the name of several things? "the weights", but not "the list of weights".
+inline bool is_plural(std::string_view name)
+{
+    name = name.substr(0, name.find(" of "));
+    name = name.substr(0, name.find(" for "));
+    return name.ends_with('s') && !name.ends_with("ss") && !name.ends_with("bias");
+}
+
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_wrong_shape(std::string_view where, std::string_view name,
                                                                      message_piece is, message_piece must,
                                                                      std::initializer_list<message_piece> why)
 {
-    throw_shape_error({where, ": ", name, " is ", is, " but must be ", must, " (", message_text(why), ")"});
+    throw_shape_error({where, ": ", name, is_plural(name) ? " are " : " is ", is, " but must be ", must, " (",
+                       message_text(why), ")"});
 }
 
-/// Not inlined: checks run at every step, messages are put together only where something does not fit.
+/// Not inlined: checks run at every step, but messages are composed only when a check fails.
 template <std::size_t N, class... Why>
 [[noreturn, gnu::noinline, gnu::cold]] void throw_wrong_shape(std::string_view where, std::string_view name,
                                                               const std::array<std::size_t, N>& is,
@@ -161,7 +170,7 @@ struct named_shape {
     }
 };
 
-/// Several of them. No templates and no strings: what fills it is compiled for every policy.
+/// Several named shapes. No templates and no strings: the code that fills it is compiled for every policy.
 struct named_shapes {
     std::array<named_shape, 12> all;
     std::size_t count = 0;
@@ -171,14 +180,14 @@ struct named_shapes {
         for (const named_shape& each : first) all[count++] = each;
     }
 
-    /// One more, as long as there is room.
+    /// Adds one more, if there is room.
     [[gnu::noinline, gnu::cold]] void add(std::string_view name, const std::size_t* shape, std::size_t rank)
     {
         if (count < all.size()) all[count++] = {name, shape, rank};
     }
 };
 
-/// Does this message begin with a policy's name? A policy that has looked itself says best what it found.
+/// Does this message begin with a policy's name? A policy's own check gives the more specific message.
 inline bool begins_with_policy(std::string_view message)
 {
     for (const std::string_view room : {"score::", "normalize::", "combine::"})
@@ -186,7 +195,7 @@ inline bool begins_with_policy(std::string_view message)
     return false;
 }
 
-/// Throws "<policy>: <first> does not fit <others> (<what was found>)" unless `found` names a policy already. `caller`:
+/// Throws "<policy>: <first> does not fit <others> (<found.what()>)" unless `found` names a policy already. `caller`:
 /// the signature of a template, "… Policy = heed::score::additive<…>; …".
 [[noreturn, gnu::noinline, gnu::cold]] inline void
 throw_named_shape_error(const shape_error& found, std::string_view caller, const named_shapes& tensors)
@@ -217,7 +226,7 @@ constexpr bool same_shape(const std::array<std::size_t, N>& a, const std::array<
 }
 
 /// Throws shape_error "<where>: <name> is [2,3] but must be [2,5] (<why>)" unless the shapes are equal. `why`: texts,
-/// numbers and shapes, put together only then.
+/// numbers and shapes, composed only on failure.
 template <std::size_t N, class... Why>
 void require_shape(std::string_view where, std::string_view name, const std::array<std::size_t, N>& is,
                    const std::type_identity_t<std::array<std::size_t, N>>& must, const Why&... why)

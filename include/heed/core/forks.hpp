@@ -15,8 +15,8 @@ namespace heed::inline HEED_TARGET::detail {
 
 inline std::atomic<unsigned> forks{0};
 
-/// How many forks lie between the program's first process and this one, since the first call of this function. An
-/// object made at another number belongs to another process. Throws std::bad_alloc if it cannot count.
+/// The number of forks between the process of the first call and this one. An object that was made at another number
+/// belongs to another process. Throws std::bad_alloc if it cannot count.
 inline unsigned forks_so_far()
 {
     static const bool counted = in_each_child([] { forks.fetch_add(1); });
@@ -24,7 +24,7 @@ inline unsigned forks_so_far()
     return forks.load(std::memory_order_relaxed);
 }
 
-/// An object of the parent process that its child must not destroy. It can still be reached, so it is no leak.
+/// An object of the parent process that its child must not destroy. It stays reachable, so it is not a leak.
 struct left_object {
     std::shared_ptr<void> object;
     left_object* before;

@@ -7,8 +7,8 @@
 
 namespace heed::inline HEED_TARGET::detail {
 
-/// A reference to anything that can be called with these arguments, so that the function that takes it need not be a
-/// template. For arguments of functions: what it refers to must outlive it.
+/// A reference to any callable with these arguments, so that the function that takes it need not be a template. For
+/// function arguments: the callable must outlive it.
 template <class Result, class... Arguments>
 class function_ref {
 public:

@@ -20,7 +20,7 @@ namespace heed::inline HEED_TARGET {
 
 class lengths;
 
-/// A view of the lengths of all rows of a batch, or of consecutive ones; a policy finds it as `at.real`.
+/// A view of the lengths of all rows of a batch, or of consecutive rows; policies read it as `at.real`.
 class lengths_view {
 public:
     constexpr lengths_view() = default;
@@ -28,20 +28,20 @@ public:
                            std::size_t heads = 1)
         : counts_(counts), batch_(batch), first_row_(first_row), heads_(heads)
     {}
-    lengths_view(const lengths& all);  // not explicit: lengths are passed as they are
+    lengths_view(const lengths& all);  // not explicit: callers pass lengths directly
 
     std::size_t batch() const { return batch_; }
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_; }
 
-    /// The place of row 0 in the whole batch: 0 unless these are the lengths of some of its rows.
+    /// The index of row 0 in the whole batch: 0 unless these are the lengths of a slice.
     std::size_t first_row() const { return first_row_; }
 
-    /// How many rows each sentence has: one for each of its heads, one behind the other.
+    /// The number of rows for each sentence: one for each head, consecutive.
     std::size_t heads() const { return heads_; }
-    /// The sentence and the head of a row, counted in the whole batch.
+    /// The sentence of a row, by its index in the whole batch.
     std::size_t sentence_of(std::size_t row) const { return (first_row_ + row) / heads_; }
-    /// See sentence_of.
+    /// The head of a row, by its index in the whole batch.
     std::size_t head_of(std::size_t row) const { return (first_row_ + row) % heads_; }
 
     /// The lengths of `count` rows from `first` on.
@@ -71,13 +71,13 @@ private:
     std::size_t batch_ = 0, first_row_ = 0, heads_ = 1;
 };
 
-/// The number of real positions of each sentence of a batch; what lies beyond is padding.
+/// The number of real positions of each sentence of a batch; the rest is padding.
 class lengths {
 public:
     lengths() = default;
     lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
     explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
-    /// Of any list or tensor of whole numbers. Throws shape_error for one below 0.
+    /// From any list or tensor of whole numbers. Throws shape_error for a negative number.
     template <class Counts>
         requires(std::integral<std::remove_cvref_t<decltype(*std::data(std::declval<const Counts&>()))>>)
     explicit lengths(const Counts& counts)
@@ -85,8 +85,8 @@ public:
         for (std::size_t b = 0; b < std::size(counts); ++b) {
             const auto count = std::data(counts)[b];
             if (count < 0) {
-                detail::throw_shape_error({"lengths: that of row ", b, " is -", 0 - static_cast<std::size_t>(count),
-                                           "; a length counts positions"});
+                detail::throw_shape_error({"lengths: the length of row ", b, " is -",
+                                           0 - static_cast<std::size_t>(count), "; a length must not be negative"});
             }
             counts_.push_back(static_cast<std::size_t>(count));
         }
@@ -104,10 +104,10 @@ public:
     std::size_t batch() const { return counts_.size(); }
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_.data(); }
-    /// How many rows each sentence has: one for each of its heads.
+    /// The number of rows for each sentence: one for each head.
     std::size_t heads() const { return heads_; }
 
-    /// The same with a row for each of so many heads of each sentence.
+    /// These lengths with `heads` rows for each sentence.
     lengths for_heads(std::size_t heads) const
     {
         lengths all(std::vector<std::size_t>(counts_.size() * heads));
@@ -115,7 +115,7 @@ public:
         all.heads_ = heads;
         return all;
     }
-    /// The same, in which so many rows are the heads of one sentence.
+    /// These lengths, with each group of `heads` rows as the heads of one sentence.
     lengths rows_of_heads(std::size_t heads) const
     {
         auto same = *this;
@@ -156,7 +156,7 @@ inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(),
 /// Every real position.
 struct no_mask {};
 
-/// A view of a boolean mask, of all of it or of consecutive rows.
+/// A view of a boolean mask, whole or of consecutive rows.
 template <std::size_t N>
 class boolean_mask_view {
 public:
@@ -186,8 +186,8 @@ private:
     shape_of_rank<N> shape_;
 };
 
-/// One truth value for each query and source position, true = attend: [S,T], [B,S,T] or [B,H,S,T], each axis whole or
-/// of size 1, which serves all. For one query, [B,T] or [B,H,T].
+/// One truth value for each query and source position, true = attend: [S,T], [B,S,T] or [B,H,S,T]; an axis of size 1 is
+/// broadcast. For one query, [B,T] or [B,H,T].
 template <std::size_t N>
 class boolean_mask {
 public:
@@ -200,7 +200,7 @@ public:
     {
         for (std::size_t i = 0; i < attend.size(); ++i) (*attend_)[i] = attend.data()[i] ? 1 : 0;
     }
-    /// Nothing may be attended to, until `operator[]` says otherwise.
+    /// All false, until `operator[]` sets an entry.
     explicit boolean_mask(const shape_of_rank<N>& shape)
         : shape_(shape),
           attend_(std::make_shared<values>(values(tensor_view<const bool, N>{nullptr, shape}.size() + 3)))
@@ -234,14 +234,15 @@ private:
 template <std::size_t N>
 boolean_mask(const array<bool, N>&) -> boolean_mask<N>;
 
-/// Which positions each sentence has, [B,T], for every query: a boolean_mask of many queries would read it as [S,T].
+/// The existing positions of each sentence, [B,T], for every query: a boolean_mask of many queries would read it as
+/// [S,T].
 struct present : boolean_mask<2> {
     using boolean_mask<2>::boolean_mask;
     explicit present(boolean_mask<2> mask) : boolean_mask<2>(std::move(mask)) {}
 };
 
-/// Numbers that are added to the scores, after any modulation; -inf = do not attend. Shapes as those of boolean_mask.
-/// They may be learned: gradients flow into them.
+/// Numbers that are added to the scores, after any modulation; -inf = do not attend. Shapes as for boolean_mask. They
+/// may be learned: gradients flow into them.
 template <tensor Bias>
 struct additive_mask {
     Bias bias;
@@ -252,15 +253,15 @@ struct additive_mask {
 template <tensor Bias>
 additive_mask(Bias) -> additive_mask<Bias>;
 
-/// Query s of S attends to no position behind its own: the last query sees every real position of its row, the one
-/// before it all but the last, and so on, also where S is not T: `attend(memory, queries, causal{})`.
+/// Query s of S attends to no later position: the last query sees every real position of its row, the query before it
+/// all but the last, and so on, even if S differs from T: `attend(memory, queries, causal{})`.
 struct causal {};
 
-/// Query s, counted by the state from the first one, attends to no key behind the s-th, as in PyTorch's
+/// Query s, counted by the state from the first query, attends to no key after the s-th, as in PyTorch's
 /// causal_upper_left: the first query sees one key.
 struct causal_upper_left {};
 
-/// Query s, counted by the state, attends to the keys of a past, so many, and to s + 1 keys behind them.
+/// Query s, counted by the state, attends to the first `past` keys and to the next s + 1 keys.
 struct causal_after {
     std::size_t past = 0;
 };
@@ -270,7 +271,7 @@ struct position_range {
     std::size_t first = 0;
     std::size_t count = 0;
 
-    /// The positions within `reach` of a center that a row of n has.
+    /// The positions of a row of n within `reach` of a center.
     static position_range around(std::size_t center, std::size_t reach, std::size_t n)
     {
         const std::size_t first = center > reach ? center - reach : 0;
@@ -279,7 +280,7 @@ struct position_range {
     }
 };
 
-/// A view of a window, of all rows of a batch or of consecutive ones.
+/// A view of a window, of all rows of a batch or of consecutive rows.
 struct window_view {
     const std::size_t* begin = nullptr;  // [B]
     lengths_view count;                  // [B]
@@ -299,7 +300,7 @@ struct window {
     operator window_view() const
     {
         require_shape<1>("window", "the list of first positions", {begin.size()}, {count.batch()},
-                         "one for each row, as of the counts");
+                         "one for each row, like the counts");
         return {begin.data(), count, width};
     }
 };

@@ -13,7 +13,7 @@
 #include <heed/core/mask.hpp>
 #include <heed/core/parameters.hpp>
 
-/// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
+/// Several mechanisms in parallel: of one kind in a std::vector, or of different kinds in a std::tuple.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -34,7 +34,7 @@ auto& nth(auto& several, std::integral_constant<std::size_t, i>)
     return std::get<i>(several);
 }
 
-/// The index of the first: a constant for a tuple.
+/// The index of the first mechanism: a constant for a tuple.
 auto first_index(const auto& several)
 {
     if constexpr (requires { several.size(); }) {
@@ -46,8 +46,7 @@ auto first_index(const auto& several)
 
 const auto& first_of(const auto& several) { return nth(several, first_index(several)); }
 
-/// f(i) for each, from the first to the last: a std::vector of the results, or a std::tuple. For a tuple, i is a
-/// constant.
+/// f(i) for each index in order: a std::vector of the results, or a std::tuple. For a tuple, i is a constant.
 template <class M, class F>
 auto each_of(const std::vector<M>& several, F&& f)
 {
@@ -67,7 +66,7 @@ auto each_of(const std::tuple<M...>&, F&& f)
     (std::index_sequence_for<M...>{});
 }
 
-/// get(x) of the first that is on a tape, or of the first if none is: the family of all. Copies nothing.
+/// get(x) of the first mechanism on a tape, or of the first if none is: the common family. Copies nothing.
 template <class M>
 const auto& tensor_beside(const std::vector<M>& several, const auto& get)
 {
@@ -80,7 +79,7 @@ const auto& tensor_beside(const std::tuple<M...>& several, const auto& get)
         [&get](const auto&... x) -> const auto& { return taped_among(get(x)...); }, several);
 }
 
-/// get(x) of each as a std::vector of tensors of one family.
+/// get(x) of each mechanism, as a std::vector of tensors of one family.
 template <class M, class Get>
 auto collect(const std::vector<M>& several, Get&& get)
 {
@@ -100,7 +99,7 @@ auto collect(const std::tuple<M...>& several, Get&& get)
         several);
 }
 
-/// The part of an answer to collect.
+/// The part of a result to collect.
 inline constexpr auto context_of = [](const auto& answer) -> const auto& { return answer.context; };
 inline constexpr auto contexts_of = [](const auto& answer) -> const auto& { return answer.contexts; };
 inline constexpr auto values_of_memory = [](const auto& memory) -> const auto& { return memory.values; };
@@ -108,7 +107,7 @@ inline constexpr auto weights_of = [](const auto& answer) -> const auto& { retur
 
 inline void require_some(const char* where, std::size_t count)
 {
-    if (count == 0) throw_error({where, ": there is none; give at least one"});
+    if (count == 0) throw_error({where, ": the list is empty; give at least one"});
 }
 
 /// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
@@ -116,8 +115,8 @@ void require_one_per_mechanism(const char* where, const char* what, const auto& 
 {
     const std::size_t is = count_of(given.of), must = count_of(mechanisms);
     if (is != must) {
-        throw_shape_error(
-            {where, ": ", what, " is for ", is, " but there are ", must, "; take the one that this mechanism made"});
+        throw_shape_error({where, ": ", what, " is for ", is, " mechanisms but there are ", must,
+                           "; pass one that this mechanism made"});
     }
 }
 
@@ -127,14 +126,14 @@ void require_one_per_mechanism(const char* where, const char* what, const auto& 
 template <class States>
 struct several_states {
     States of;             // one state for each
-    std::size_t step = 0;  // how many queries were answered
+    std::size_t step = 0;  // the number of processed queries
 
-    /// Each takes the one that it has become on a tape, see attention_state.
+    /// Assigns each state from its taped counterpart, see attention_state.
     template <class Taped>
         requires(!std::is_same_v<Taped, States>)
     several_states& operator=(const several_states<Taped>& taped)
     {
-        detail::require_one_per_mechanism("the states", "what is assigned", taped, of);
+        detail::require_one_per_mechanism("the states", "the assigned list", taped, of);
         (void)detail::each_of(of, [&](auto i) {
             detail::nth(of, i) = detail::nth(taped.of, i);
             return i;
@@ -143,7 +142,7 @@ struct several_states {
         return *this;
     }
 
-    /// The same with f applied to every tensor: how a beam selects hypotheses.
+    /// The states with f applied to every tensor: this is how a beam selects hypotheses.
     auto map(auto&& f) const
     {
         auto mapped = detail::each_of(of, [&](auto i) { return detail::nth(of, i).map(f); });
@@ -153,8 +152,8 @@ struct several_states {
 template <class States>
 several_states(States, std::size_t) -> several_states<States>;
 
-/// The state of a mechanism whose next query is number n, counted from 0: for queries of a memory that has grown, as a
-/// decoder's that attends to its own words. What the state remembers of other queries stays.
+/// The state with n as the index of the next query, counted from 0: for queries to a memory that has grown, such as a
+/// decoder's self-attention. The state's record of other queries is kept.
 ///
 ///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
 template <class State>
@@ -172,7 +171,7 @@ State from_query(State state, std::size_t n)
 
 namespace detail {
 
-/// The states in several answers, after `step` queries.
+/// The states in several results, after `step` queries.
 auto states_of(const auto& answers, std::size_t step)
 {
     return several_states{detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; }), step};
@@ -180,7 +179,7 @@ auto states_of(const auto& answers, std::size_t step)
 
 }  // namespace detail
 
-/// One batch as several mechanisms see it.
+/// One batch, as a memory for each of several mechanisms.
 template <class Memories>
 struct memory_list {
     Memories of;  // one memory for each
@@ -188,7 +187,7 @@ struct memory_list {
     std::size_t batch() const { return detail::first_of(of).batch(); }
     std::size_t positions() const { return detail::first_of(of).positions(); }  // T
 
-    /// The number of the next position in the longest sentence: see heed::memory.
+    /// The index of the next position in the longest sentence: see heed::memory.
     std::size_t next_position() const { return detail::first_of(of).next_position(); }
 
     /// The memories of these rows, in this order.
@@ -197,7 +196,7 @@ struct memory_list {
         return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).rows(which); })};
     }
 
-    /// KV caches without the n oldest positions of each row, or so many of each (lengths): see heed::memory.
+    /// KV caches without the n oldest positions of each row, or without n[b] of row b (lengths): see heed::memory.
     memory_list without_oldest(const lengths& n) const
     {
         return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).without_oldest(n); })};

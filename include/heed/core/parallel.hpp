@@ -17,23 +17,24 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>  // g++ reads <thread> and <condition_variable> in a tenth of the time that it needs for xtensor
+#include <pthread.h>  // not <thread> and <condition_variable>: they take g++ a tenth of the time of xtensor
 #include <sched.h>
 #include <unistd.h>
 
-/// One small pool of threads, heed's own, for work that is worth sharing.
+/// heed's thread pool, for work that is worth sharing.
 ///
 /// Work is cut into one contiguous shard per thread, always the same way for a given thread count, so that two runs
 /// agree bit for bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the
 /// pool is busy, runs on the calling thread.
 ///
 /// The pool ends with the program's static objects; destructors that run later compute on their own thread. A child of
-/// fork() has one thread until it calls set_threads itself; fork() must not be called inside a shard.
+/// fork() has one thread until it calls set_threads; fork() must not be called inside a shard.
 ///
 /// Files compiled for different targets share one setting and one pool.
 namespace heed::for_all_targets {
 
-/// Threads that share work. Abstract, so that only programs that call set_threads compile what starts and ends them.
+/// Threads that share work. Abstract, so that only programs that call set_threads compile the code that starts and ends
+/// threads.
 class thread_pool {
 public:
     virtual ~thread_pool() = default;
@@ -42,7 +43,7 @@ public:
     /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
     virtual bool run(void (*call)(void*, std::size_t), void* context) = 0;
 
-    /// Ends the threads: from now on run() returns false. Nothing happens if the pool is busy, because another thread
+    /// Ends the threads: from now on run() returns false. Has no effect if the pool is busy, because another thread
     /// computes while the program ends, or a shard has called std::exit.
     virtual void close() = 0;
 
@@ -56,17 +57,17 @@ protected:
 struct parallel_settings {
     std::size_t threads = 1;
     thread_pool* pool = nullptr;
-    thread_pool* left = nullptr;  // those of the processes that this one was forked from, so that they can be reached
+    thread_pool* left = nullptr;  // the pools of this process's ancestors, so that they stay reachable
     bool over = false;            // the program's static objects are being destroyed
 };
-/// Those of the program.
+/// The settings of the program.
 inline constinit parallel_settings parallel;
 
 /// Does this thread compute a shard?
 inline thread_local bool inside_shard = false;
 
-/// The products that this thread computes with in place of those of a BLAS, of the target that batch_invariant was made
-/// in (gemm/blas.hpp). Null: those of the BLAS.
+/// The matrix products that replace the BLAS on this thread, of the target in which batch_invariant was made
+/// (gemm/blas.hpp). Null: the BLAS computes them.
 inline thread_local const void* own_products_here = nullptr;
 
 }  // namespace heed::for_all_targets
@@ -75,10 +76,11 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-// A child of fork() has only the thread that called it. A mutex that another thread held stays locked there; joining a
-// thread or destroying a condition variable that one waits for never returns. So the child leaves such objects alone.
+// A child of fork() has only the thread that called it. A mutex that another thread held stays locked; joining a
+// thread, or destroying a condition variable with a waiting thread, never returns. So the child leaves such objects
+// alone.
 
-/// From now on, the child of each fork() calls this first. False if there is no memory for it.
+/// From now on, the child of each fork() calls this first. False if memory for the registration is exhausted.
 inline bool in_each_child(void (*call)()) { return ::pthread_atfork(nullptr, nullptr, call) == 0; }
 
 using for_all_targets::own_products_here;
@@ -101,7 +103,7 @@ public:
             }
             const std::size_t started = workers_.size() + 1;
             end();
-            throw_error({"set_threads: ", threads, " threads cannot be started, only ", started, ": ",
+            throw_error({"set_threads: cannot start ", threads, " threads, only ", started, ": ",
                          std::generic_category().message(problem)});
         }
     }
@@ -146,7 +148,7 @@ public:
     }
 
 private:
-    // A pause is 40 to 140 cycles: a worker looks for new work for some 50 us before it sleeps.
+    // A pause is 40 to 140 cycles: a worker polls for some 50 us before it sleeps.
     static constexpr int spins = 2000;
 
     static void pause()
@@ -217,14 +219,14 @@ private:
     ::pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
     std::atomic<std::size_t> generation_{0}, pending_{0};
     std::atomic<bool> stopping_{false};
-    bool closed_ = false;  // changed and read by the only user
+    bool closed_ = false;  // only the current user changes and reads it
     void (*call_)(void*, std::size_t) = nullptr;
     void* context_ = nullptr;
 };
 
 using for_all_targets::parallel;
 
-/// In a child of fork(): its parent's pool has no threads here, and is never destroyed.
+/// In a child of fork(): the parent's pool has no threads here, and is never destroyed.
 inline void leave_pool_of_parent()
 {
     if (parallel.pool != nullptr) parallel.pool->left_before = std::exchange(parallel.left, parallel.pool);
@@ -232,8 +234,8 @@ inline void leave_pool_of_parent()
     parallel.threads = 1;
 }
 
-/// Ends the pool's threads with the program, or with the library that is unloaded; the pool itself stays. Made before
-/// the first pool.
+/// Ends the pool's threads with the program, or when the library is unloaded; the pool itself stays. Made before the
+/// first pool.
 struct end_of_pool {
     end_of_pool()
     {
@@ -251,12 +253,12 @@ using for_all_targets::inside_shard;
 
 }  // namespace detail
 
-/// How many threads heed uses: 1 unless set_threads said otherwise.
+/// The number of threads that heed uses: 1 unless set_threads was called.
 inline std::size_t threads() { return detail::parallel.threads; }
 
-/// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
-/// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the program's
-/// end.
+/// Sets the number of threads (0: all threads of the machine). Must not be called while another thread is inside heed.
+/// Throws heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the
+/// program's end.
 // A template, so that only programs that call it compile the pool.
 template <class Thread = ::pthread_t>
 void set_threads(std::size_t count)
@@ -276,7 +278,7 @@ namespace detail {
 struct shared_work {
     function_ref<void, std::size_t, std::size_t, std::size_t> body;
     std::size_t count, shards, align;
-    const void* products;  // of the thread that shares its work
+    const void* products;  // of the calling thread
 
     static void run(void* self, std::size_t shard)
     {
@@ -313,8 +315,8 @@ struct shared_work {
     for (std::size_t shard = 0; shard < shards; ++shard) shared_work::run(&work, shard);
 }
 
-/// How many shards parallel_for makes of [0, count): at most threads(), and no more than count / grain, rounded up; one
-/// within a shard. Not inlined: a program has hundreds of calls of parallel_for.
+/// The number of shards that parallel_for makes of [0, count): at most threads(), and at most count / grain, rounded
+/// up; 1 within a shard. Not inlined: a program has hundreds of calls of parallel_for.
 [[gnu::noinline]] inline std::size_t shard_count(std::size_t count, std::size_t grain)
 {
     if (count == 0 || inside_shard) return 1;
@@ -324,7 +326,7 @@ struct shared_work {
 
 }  // namespace detail
 
-/// body(begin, end, shard) over contiguous shards of [0, count), which begin at multiples of `align`.
+/// Calls body(begin, end, shard) for contiguous shards of [0, count) that begin at multiples of `align`.
 template <class Body>
 void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t align = 1)
 {

@@ -17,28 +17,29 @@
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 
-/// How heed walks through the parameters of a policy, a layer or a model.
+/// Visits the parameters of a policy, a layer or a model.
 ///
-/// A type with parameters has one static member function. It shows each of them, by name, to a visitor, and builds an
-/// object of the same kind from what the visitor returns:
+/// A type with parameters has one static member function. It passes each parameter, by name, to a visitor, and builds
+/// an object of the same kind from the visitor's results:
 ///
 ///     static auto parameters(auto& self, auto&& visit)
 ///     {
 ///         return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
 ///     }
 ///
-/// Counting, optimizing and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
+/// For counting, optimizing and saving, the visitors return `visited`. Lifting onto a tape returns variables.
 ///
-/// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple,
-/// whose members are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has its
-/// name. What comes back is of the same kind: of a std::vector, a std::vector of the visitor's results.
+/// A member is a tensor, or has parameters itself, or is a container of such members: a std::vector, std::array or
+/// std::tuple, whose elements are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose
+/// content has the member's name. The result is of the same kind: for a std::vector, a std::vector of the visitor's
+/// results.
 ///
-/// The compiler refuses a tensor, or a module with parameters, that is not shown, since it would be neither trained nor
-/// saved, unless it is a heed::constant.
+/// The compiler rejects a tensor, or a module with parameters, that is not visited, since it would be neither trained
+/// nor saved, unless it is a heed::constant.
 namespace heed::inline HEED_TARGET {
 
-/// A tensor, or a module, that belongs to another module and is none of its parameters: a table that is computed, or
-/// weights that stay as they are. It is a member of this type, and `parameters` passes it on:
+/// A tensor or module that belongs to another module but is not trained: a computed table, or fixed weights. Declare
+/// the member with this type; `parameters` passes it on:
 ///
 ///     template <class Matrix, class Table>
 ///     struct banded {
@@ -48,8 +49,8 @@ namespace heed::inline HEED_TARGET {
 ///     };
 ///     mine::banded score{W, heed::constant{near}};
 ///
-/// It is used like what it was made of. Of an array it is a shared_tensor: copies of it, those of a lifted module among
-/// them, share the numbers.
+/// It is used like the wrapped object. An array becomes a shared_tensor: its copies, including those of a lifted
+/// module, share the numbers.
 template <class X>
 struct constant : X {
     constant() = default;
@@ -71,20 +72,20 @@ inline constexpr bool is_constant = false;
 template <class X>
 inline constexpr bool is_constant<constant<X>> = true;
 
-// The types of a class's members: a structured binding finds those of an aggregate, and template arguments stand in for
-// those of any other class template. Other classes are not searched.
+// The types of a class's members: a structured binding finds those of an aggregate; template arguments replace those of
+// any other class template. Other classes are not searched.
 
 template <class... Member>
 struct list_of_types {};
 
-/// The types of these.
+/// A list of types.
 template <class... X>
 constexpr list_of_types<std::remove_cvref_t<X>...> types_of(X&...)
 {
     return {};
 }
 
-/// Converts to the base classes of X alone.
+/// Converts only to the base classes of X.
 template <class X>
 struct base_of {
     template <class B>
@@ -103,8 +104,9 @@ struct anything {
 template <std::size_t>
 using anything_at = anything;
 
-/// The largest number of members up to sizeof...(at) that initialize an X; 0: none. From many to few: fewer would use a
-/// member's default, which need not compile for every type of a template (`Bias bias{0};` where Bias is a variable).
+/// The largest number of members up to sizeof...(at) that initialize an X; 0: none. The search goes from many to few:
+/// fewer would use a member's default, which need not compile for every type of a template (`Bias bias{0};` where Bias
+/// is a variable).
 template <class X, std::size_t... at>
 consteval std::size_t members_up_to(std::index_sequence<at...>)
 {
@@ -117,14 +119,14 @@ consteval std::size_t members_up_to(std::index_sequence<at...>)
     }
 }
 
-/// How many members has an aggregate? 0 where a member does not take `anything`, where there are base classes, which a
-/// structured binding does not take, or more than 16 members.
+/// The number of members of an aggregate. 0 if a member does not convert from `anything`, if there are base classes,
+/// which a structured binding does not take, or more than 16 members.
 template <class X>
 consteval std::size_t members_counted()
 {
     if constexpr (std::is_aggregate_v<X> && !std::is_empty_v<X> && !std::is_array_v<X>) {
         if constexpr (!requires { X{base_of<X>{}}; }) {
-            // A member has a byte of its own, unless it is [[no_unique_address]]; each try less saves compile time.
+            // A member has at least one byte, unless it is [[no_unique_address]]; fewer attempts save time.
             constexpr std::size_t bytes = sizeof(X) < 16 ? sizeof(X) : 16;
             constexpr std::size_t count = detail::members_up_to<X>(std::make_index_sequence<bytes + 1>{});
             if constexpr (count <= bytes) {
@@ -138,7 +140,7 @@ consteval std::size_t members_counted()
     return 0;
 }
 
-/// The types of the first members of an aggregate that has so many.
+/// The types of the first `count` members of an aggregate.
 template <std::size_t count, class X>
 auto members_bound(X& x)
 {
@@ -199,7 +201,7 @@ struct visited {};
 
 namespace detail {
 
-/// What a policy keeps of a number that is given: a double, which stays as it is, or a tensor, which learns.
+/// The stored form of a number argument: a double, which is fixed, or a tensor, which is trained.
 template <class X>
 using double_or_tensor = std::conditional_t<std::is_arithmetic_v<X>, double, X>;
 
@@ -214,7 +216,7 @@ auto visit_if_tensor(auto& visit, const char* name, X& x)
     }
 }
 
-/// Does a member hold others?
+/// Is a member a container of others?
 template <class X>
 inline constexpr bool holds_members_of = false;
 template <class M>
@@ -230,7 +232,7 @@ inline constexpr bool holds_members_of<std::unique_ptr<M>> = true;
 template <class X>
 concept holds_members = holds_members_of<X>;
 
-/// visitor(name, member) of each that `several` holds, "layers.0" and so on, in a container of the same kind.
+/// visitor(name, member) of each element of `several`, "layers.0" and so on, in a container of the same kind.
 auto visit_members(std::string_view name, auto& several, const auto& visitor)
 {
     using X = std::remove_cvref_t<decltype(several)>;
@@ -254,7 +256,7 @@ auto visit_members(std::string_view name, auto& several, const auto& visitor)
             return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{visit(i, std::get<i>(several))...};
         }
         (std::make_index_sequence<std::tuple_size_v<X>>{});
-    } else if constexpr (requires { several.get(); }) {  // what a constant module points to is constant as well
+    } else if constexpr (requires { several.get(); }) {  // the object behind a constant module is constant as well
         using M = typename X::element_type;
         std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(several)>>, const M, M>* const to =
             several.get();
@@ -268,28 +270,29 @@ auto visit_members(std::string_view name, auto& several, const auto& visitor)
 }
 
 #define HEED_SAYS_NOT_SHOWN                                                                                            \
-    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
-    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
+    "heed: `parameters` does not visit a tensor, or a module with parameters, which would be neither trained nor "     \
+    "saved: visit it, `visit(\"b\", self.b)`, or make the member a constant, "                                         \
     "`mine::policy{W, heed::constant{b}}`"
 #define HEED_SAYS_NOT_A_MEMBER                                                                                         \
-    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
-    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
+    "heed: `parameters` returns a constant for a member that is not a constant in the module: build the module with "  \
+    "one, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
 
-/// Says what a member that `parameters` shows should be instead.
+/// Reports the required form of a member that `parameters` visits incorrectly.
 template <class X>
 consteval bool check_parameter()
 {
     constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !vector_of_numbers<X>;
     static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
     static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
-    static_assert(module || lazy_expression<X> || vector_of_numbers<X>,
-                  "heed: `parameters` shows its visitor a member that is neither a tensor nor has `parameters` itself: "
-                  "leave out what is not trained; a std::vector, array, tuple, optional or unique_ptr of tensors and "
-                  "modules is shown as it is");
+    static_assert(
+        module || lazy_expression<X> || vector_of_numbers<X>,
+        "heed: `parameters` visits a member that is neither a tensor nor has `parameters` itself: "
+        "omit members that are not trained; visit a std::vector, array, tuple, optional or unique_ptr of tensors or "
+        "modules as a whole");
     return module;
 }
 
-/// Looks at the members that are shown, and at no more; lists the tensors among them.
+/// Visits exactly the members that are shown; lists the tensors among them.
 struct looking_visitor {
     named_shapes* list = nullptr;
 
@@ -301,7 +304,7 @@ struct looking_visitor {
                 list->add(name, shape.data(), shape.size());
             }
         } else if constexpr (holds_members<std::remove_cvref_t<decltype(member)>>) {
-            // The list keeps views of names, so all that a member holds has the name of the member.
+            // The list keeps views of names, so everything in a member has the name of the member.
             return visit_members(name, member, [&](std::string_view, auto& each) { return (*this)(name, each); });
         } else {
             (void)check_parameter<std::remove_cvref_t<decltype(member)>>();
@@ -312,7 +315,7 @@ struct looking_visitor {
 
 }  // namespace detail
 
-/// A type whose parameters can be visited.
+/// A type with a `parameters` function.
 template <class M>
 concept parameterised = requires(std::remove_cvref_t<M>& module)
 {
@@ -321,8 +324,8 @@ concept parameterised = requires(std::remove_cvref_t<M>& module)
 
 namespace detail {
 
-/// Gives tensors, and if `named` their paths, to a leaf. That is a named type, not a lambda in a template of the
-/// module: so modules share what is compiled for their parts.
+/// Passes tensors, with their paths if `named`, to a leaf. The leaf is a named type, not a lambda in a template of the
+/// module, so that modules share the code that is compiled for their parts.
 template <class Leaf, bool named = true>
 struct walking_visitor {
     struct no_path {};
@@ -355,7 +358,7 @@ private:
     }
 };
 
-/// A leaf that only looks.
+/// A leaf that returns nothing.
 template <class Look>
 struct looking_leaf {
     Look& look;
@@ -377,7 +380,8 @@ struct visited_leaf {
     visited operator()(const tensor auto&) const { return {}; }
 };
 
-/// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
+/// The rest of a module after every tensor that it shows, including those of nested modules, is replaced with
+/// `visited`.
 template <class M>
 using looked_at =
     decltype(M::parameters(std::declval<M&>(), walking_visitor<const visited_leaf, false>{visited_leaf{}}));
@@ -404,7 +408,7 @@ consteval bool any_shown()
     }
 }
 
-/// Is this member of such a rest a tensor that was not shown, or does it hold one?
+/// Is this member of such a rest a tensor that was not shown, or does it contain one?
 template <class X>
 consteval bool not_shown();
 
@@ -427,7 +431,7 @@ consteval bool not_shown()
         return false;
     } else if constexpr (any_shown<X>()) {
         return detail::any_not_shown(detail::members_known<X>());
-    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
+    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: does it have parameters?
         return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
     } else {
         return false;
@@ -440,7 +444,7 @@ consteval std::size_t constants_among(list_of_types<X...>)
     return (std::size_t{is_constant<X>} + ... + 0);
 }
 
-/// Does a module show all of its tensors, but for those that are constants?
+/// Does a module show all of its tensors, except for constants?
 template <class M>
 consteval bool shows_all()
 {
@@ -463,7 +467,7 @@ consteval bool shows_all()
 
 }  // namespace detail
 
-/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
+/// Rebuilds a module with leaf(name, tensor) for each parameter; names are dotted paths, "decoder.gru.W".
 template <parameterised M, class Leaf>
 auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 {
@@ -472,7 +476,7 @@ auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
         module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
 }
 
-/// A module of the same kind whose parameters are leaf(tensor).
+/// Rebuilds a module with leaf(tensor) for each parameter.
 template <parameterised M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {
@@ -487,7 +491,7 @@ void for_each_parameter(M& module, Look&& look)
     transform_parameters(module, detail::looking_leaf<std::remove_reference_t<Look>>{look});
 }
 
-/// How many numbers all parameters have together.
+/// The total number of elements in all parameters.
 template <parameterised M>
 std::size_t parameter_count(const M& module)
 {
@@ -514,15 +518,15 @@ struct listing_look {
         const auto values = view_of(x);
         constexpr bool constant = !std::is_const_v<T> && std::is_const_v<std::remove_pointer_t<decltype(values.data)>>;
         static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimizer may change: view "
-                                 "numbers that are not const, or leave the view out of `parameters`");
+                                 "numbers that are not const, or omit the view from `parameters`");
         if constexpr (!constant) all.push_back({name, {values.data, {values.size()}}});
     }
 };
 
 }  // namespace detail
 
-/// All parameters of a module of T, in the order of for_each_parameter. Code that works on raw numbers walks this list
-/// and is compiled once, not once per module.
+/// All parameters of a module of T, in the order of for_each_parameter. Code that works on raw numbers iterates over
+/// this list and is compiled once, not once per module.
 template <class T, parameterised M>
 std::vector<named_numbers<T>> numbers_of(M& module)
 {

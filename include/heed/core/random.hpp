@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <numbers>
 
-/// Random numbers from a counter: the i-th number of stream s is a function of (seed, s, i), whatever the thread count,
-/// compiler or standard library. A run resumes from two integers.
+/// Random numbers from a counter: the i-th number of stream s is a function of (seed, s, i), independent of the thread
+/// count, compiler and standard library. Two integers are enough to resume a run.
 namespace heed::inline HEED_TARGET {
 
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection whose output bits all depend on all input bits.
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection; every output bit depends on all input bits.
 constexpr std::uint64_t mix(std::uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -21,7 +21,8 @@ constexpr std::uint64_t mix(std::uint64_t x)
     return x ^ (x >> 31);
 }
 
-/// A source of streams. Each call to next_stream() names one: a dropout mask, an initial matrix, a shuffle.
+/// A source of streams. Each call to next_stream() returns a new one, for a dropout mask, an initial matrix or a
+/// shuffle.
 struct random_source {
     std::uint64_t seed = 1;
     std::uint64_t streams = 0;

@@ -12,8 +12,8 @@
 
 namespace heed::inline HEED_TARGET {
 
-/// A constant tensor that is passed on without copying a number. Of a view it is a view: the numbers must outlive it.
-/// Of an array it is an owner, and so is every copy: copies share the numbers.
+/// A constant tensor that is passed on without copying numbers. Made from a view it is a view: the numbers must outlive
+/// it. Made from an array it owns them, as does every copy: copies share the numbers.
 template <class T, std::size_t N>
 class shared_tensor {
 public:
@@ -59,8 +59,8 @@ inline constexpr bool is_view = false;
 template <class T, std::size_t N>
 inline constexpr bool is_view<tensor_view<T, N>> = true;
 
-/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in rank or are
-/// on a tape; numbers of different types are refused in one sentence.
+/// The common type of several tensors of one rank and one element type. None, if the ranks differ or a tensor is on a
+/// tape; different element types are a compile-time error.
 template <class First, class... Rest>
 struct joint_of {};
 template <class First, class... Rest>
@@ -86,8 +86,8 @@ struct joint_of<First, Rest...> {
 
 }  // namespace detail
 
-/// The type of the matrices of a policy, for its deduction guide: that of all of them; of views of constant numbers and
-/// of others, a view of constant numbers; of views and arrays a shared_tensor, which owns a copy of the arrays.
+/// The matrix type of a policy, for its deduction guide: the common type of the arguments. For views of constant and of
+/// mutable numbers, a view of constant numbers; for views and arrays a shared_tensor, which owns a copy of the arrays.
 ///
 ///     template <class W, class U, class Vector>
 ///     additive(W, U, Vector) -> additive<joint_tensor<W, U>, Vector>;

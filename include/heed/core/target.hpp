@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Which registers the kernels use. With HEED_SIMD_PORTABLE they use no intrinsics, as on processors other than x86.
+// The registers that the kernels use. With HEED_SIMD_PORTABLE they use no intrinsics, as on processors other than x86.
 #if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
 #if defined(__AVX512F__)
 #define HEED_SIMD_AVX512
@@ -12,13 +12,13 @@
 #endif
 #endif
 
-// HEED_TARGET is the name of an inline namespace around everything in heed, such as heed::avx2. It is made of the flags
+// HEED_TARGET is the name of an inline namespace around everything in heed, such as heed::avx2. It encodes the flags
 // that change the generated code: instruction set, BLAS, and whether sums may be reassociated.
 //
 // Two files of a program may be compiled with different flags. If both use an inline function or a template, the linker
-// keeps only one of its two versions: a file compiled for SSE2 may then call code compiled for AVX-512, and die of an
-// illegal instruction. With the target in the name, each file calls its own version. A function that is declared in one
-// file and defined in another, with a type of heed's as a parameter, does not link if their flags differ; the linker's
+// keeps only one of its two versions: a file compiled for SSE2 may then call code compiled for AVX-512, and crash with
+// an illegal instruction. With the target in the name, each file calls its own version. A function that is declared in
+// one file and defined in another, with a heed type as a parameter, does not link if their flags differ; the linker's
 // message shows both targets.
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define HEED_TARGET_SET avx512
@@ -92,7 +92,7 @@
     HEED_JOIN_TARGET(HEED_TARGET_SET, HEED_TARGET_INT8, HEED_TARGET_BFLOAT16, HEED_TARGET_REGISTERS, HEED_TARGET_BLAS, \
                      HEED_TARGET_MATH, HEED_TARGET_LIBRARY)
 
-// The same as a string literal.
+// HEED_TARGET as a string literal.
 #define HEED_TEXT_OF(name) #name
 #define HEED_TEXT(name) HEED_TEXT_OF(name)
 #define HEED_TARGET_NAME HEED_TEXT(HEED_TARGET)

@@ -19,12 +19,12 @@
 
 #include <heed/core/errors.hpp>
 
-/// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through
+/// Tensors. heed stores its data in xtensor's owning row-major containers; its kernels read plain memory through
 /// `tensor_view`.
 ///
-/// Three families of tensors run through the same policies: owning ones (this file), workspace ones in a thread's
-/// workspace (core/workspace_tensor.hpp), and taped ones (`ad::var`). An operation looks only at `tensor_traits`, so
-/// that nothing in core names the tape.
+/// Three families of tensors run through the same policies: owning tensors (this file), workspace tensors in a thread's
+/// workspace (core/workspace_tensor.hpp), and taped tensors (`ad::var`). Operations use only `tensor_traits`, so that
+/// core does not depend on the tape.
 namespace heed::inline HEED_TARGET {
 
 static_assert(XTENSOR_DEFAULT_LAYOUT == xt::layout_type::row_major,
@@ -67,10 +67,10 @@ struct tensor_view {
 template <class X>
 struct tensor_traits;
 
-/// Where tensors of several families meet, the family of the greatest rank computes.
+/// If the arguments belong to several families, the family of the highest rank computes.
 enum class family_rank { owning, workspace_tensor, taped };
 
-/// Values in memory that the result owns: an operation computes and returns, nothing is recorded.
+/// Values in memory that the result owns: an operation computes and returns; nothing is recorded.
 struct plain_family {
     static constexpr family_rank rank = family_rank::owning;
 
@@ -90,8 +90,8 @@ struct tensor_traits<array<T, N>> : tensor_traits<tensor_view<T, N>> {};
 
 namespace detail {
 
-/// The family that records, for code that must not name it; ad/operation.hpp defines it. `On` delays the look-up until
-/// a taped tensor is there.
+/// The family that records, for code that must not name it; ad/operation.hpp defines it. `On` delays the lookup until a
+/// taped tensor exists.
 template <class On>
 struct recording {
     using family = void;
@@ -106,7 +106,7 @@ concept tensor = requires
     tensor_traits<std::remove_cvref_t<X>>::rank;
 };
 
-/// The type of a tensor's numbers.
+/// The type of a tensor's elements.
 template <class X>
 using element_of = typename tensor_traits<std::remove_cvref_t<X>>::element;
 
@@ -118,26 +118,26 @@ using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 template <class X>
 inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
 
-/// A tensor whose values are simply in memory: owned, viewed or in a workspace. Nothing is recorded for it.
+/// A tensor with its values in memory: owned, viewed or in a workspace. Operations on it are not recorded.
 template <class X>
 concept plain_tensor = tensor<X> &&(family_of<X>::rank < family_rank::taped);
 
-/// A tensor that owns its values, or views values that are owned elsewhere.
+/// A tensor that owns its values, or views values with another owner.
 template <class X>
 concept owning_tensor = plain_tensor<X> &&(family_of<X>::rank == family_rank::owning);
 
 namespace detail {
 
-/// Whoever refers to an argument of type X&& refers to what is gone at the end of the line: a temporary that owns its
-/// numbers. One of a view or of a workspace tensor owns none.
+/// Is an argument of type X&& a temporary that owns its numbers? A reference to it would dangle after the full
+/// expression. A temporary view or workspace tensor owns no numbers.
 template <class X>
 inline constexpr bool dies_with_its_numbers = !std::is_lvalue_reference_v<X> && !std::is_trivially_destructible_v<X>;
 
 #define HEED_SAYS_TEMPORARY                                                                                            \
-    "heed: this refers to its argument, and the argument is a temporary that owns its numbers, which are gone at the " \
-    "end of the line: give it a name that lives as long, `const auto x = make();`, and pass x"
+    "heed: the result refers to its argument, a temporary that owns its numbers and is destroyed with this "           \
+    "statement: store it in a variable, `const auto x = make();`, and pass x"
 
-/// The family of greater rank; arguments that are not tensors do not count.
+/// The family of higher rank; arguments that are not tensors do not count.
 template <class Family, class X>
 struct greater_family {
     using type = Family;
@@ -196,7 +196,7 @@ tensor_view<T, N> view_of(const tensor_view<T, N>& x)
     return x;
 }
 
-/// Of a tensor that is a class with a view: shared, of a workspace or of a cache.
+/// The shape of a tensor that is a class with a view: a shared, workspace or cache tensor.
 template <tensor X>
     requires requires(const X& x) { x.view().shape; }
 tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)
@@ -205,9 +205,9 @@ tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)
     return x.view();
 }
 
-// xtensor's constructors have one name for all targets (core/target.hpp). Flattened, these functions contain them.
+// xtensor's constructors have one name for all targets (core/target.hpp). With `flatten`, these functions contain them.
 
-/// A new tensor whose elements have no value yet.
+/// A new tensor with uninitialized elements.
 template <class T, std::size_t N>
 [[gnu::flatten]] array<T, N> uninitialized(const shape_of_rank<N>& shape)
 {

@@ -11,9 +11,9 @@
 
 namespace heed::inline HEED_TARGET::text {
 
-/// The bytes EF BB BF, with which some programs begin a file of UTF-8.
+/// The bytes EF BB BF, which some programs write at the start of a UTF-8 file.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-/// U+FFFD, which stands for what is not UTF-8.
+/// U+FFFD, which replaces invalid UTF-8.
 inline constexpr char32_t replacement_character = U'\uFFFD';
 
 /// One step through UTF-8: the character at a position and its number of bytes.
@@ -23,8 +23,8 @@ struct utf8_character {
     bool valid = false;
 };
 
-/// The character that begins at `position`, which must lie inside the text. Overlong forms, surrogates, values above
-/// U+10FFFF and cut-off sequences are not valid; skip one byte of those.   Unicode 15, table 3-7
+/// The character that begins at `position`, which must be inside the text. Overlong forms, surrogates, values above
+/// U+10FFFF and cut-off sequences are invalid; skip one byte of those.   Unicode 15, table 3-7
 constexpr utf8_character utf8_at(std::string_view text, std::size_t position)
 {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[position + i]); };
@@ -59,8 +59,8 @@ constexpr std::optional<std::size_t> find_invalid_utf8(std::string_view text)
     return std::nullopt;
 }
 
-/// The text with control characters (an escape sequence would control the terminal) and invalid bytes replaced by
-/// U+FFFD, and without the marks that override its direction: safe to print, and legal in XML once escaped.
+/// The text with control characters (which could control the terminal) and invalid bytes replaced with U+FFFD, and
+/// without direction overrides: safe to print, and legal in XML once escaped.
 inline std::string printable(std::string_view text)
 {
     std::string result;

@@ -13,14 +13,14 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Views of numbers that are not in heed's arrays: tensors that own nothing, so that the numbers must outlive them.
+/// Views of numbers that are not in heed's arrays: tensors that own nothing. The numbers must outlive them.
 ///
 ///     view_of(pointer, rows, columns)            any memory, row-major, of any rank: view_of(pointer, B, T, D)
 ///     view_of(numbers), view_of(numbers, B, N)   std::vector, std::array, std::span and others with data() and size()
 ///     view_of(matrix)                            Eigen's matrices, vectors and maps, row-major
 ///     view_of(mdspan)                            std::mdspan, Kokkos' views and others with extent(i)
 ///
-/// Where the numbers are const, so are those of the view; an optimizer or `io::take` then refuses to write them.
+/// If the numbers are const, so are those of the view; an optimizer or `io::take` then refuses to write them.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -28,11 +28,11 @@ namespace detail {
 template <class T>
 concept viewed_number = std::floating_point<std::remove_const_t<T>> || dual_element<std::remove_const_t<T>>;
 
-/// What x.data() points to.
+/// The type that x.data() points to.
 template <class X>
 using pointed_to = std::remove_pointer_t<decltype(std::data(std::declval<X&>()))>;
 
-/// rows() and cols(), and its order is known when it is compiled: a matrix of Eigen.
+/// A matrix of Eigen: rows() and cols(), and a storage order that is known at compile time.
 template <class X>
 concept eigen_matrix = !tensor<X> && requires(X & x)
 {
@@ -45,7 +45,7 @@ concept eigen_matrix = !tensor<X> && requires(X & x)
     std::remove_cvref_t<X>::IsVectorAtCompileTime;
 };
 
-/// extent(i), and data_handle() or data().
+/// Has extent(i), and data_handle() or data().
 template <class X>
 concept mdspan_like = !tensor<X> && !eigen_matrix<X> && requires(X & x)
 {
@@ -54,7 +54,7 @@ concept mdspan_like = !tensor<X> && !eigen_matrix<X> && requires(X & x)
 &&(
     requires(X& x) { x.data_handle(); } || requires(X & x) { x.data(); });
 
-/// data() and size() alone.
+/// Has only data() and size().
 template <class X>
 concept row_of_numbers = !tensor<X> && !std::is_array_v<X> && !lazy_expression<std::remove_cvref_t<X>> &&
                          !eigen_matrix<X> && !mdspan_like<X> && requires(X & x)
@@ -63,7 +63,7 @@ concept row_of_numbers = !tensor<X> && !std::is_array_v<X> && !lazy_expression<s
     requires viewed_number<pointed_to<X>>;
 };
 
-/// Are its numbers gone with this object? Those of a container are, those of a span or a map are not.
+/// Does this object own its numbers? A container does, a span or a map does not.
 template <class X>
 consteval bool owns_numbers()
 {
@@ -75,7 +75,7 @@ consteval bool owns_numbers()
     }
 }
 
-/// An argument that may be viewed: not a temporary with numbers of its own.
+/// An argument that may be viewed: not a temporary that owns its numbers.
 template <class X>
 consteval bool may_be_viewed()
 {
@@ -88,7 +88,7 @@ template <std::integral Size>
 std::size_t size_of_axis(Size size)
 {
     if constexpr (std::is_signed_v<Size>) {
-        if (size < 0) throw shape_error("view_of: a size is " + std::to_string(size) + "; sizes are at least 0");
+        if (size < 0) throw shape_error("view_of: a size is " + std::to_string(size) + "; sizes must not be negative");
     }
     return static_cast<std::size_t>(size);
 }
@@ -113,12 +113,12 @@ tensor_view<T, sizeof...(Sizes)> view_of(T* data, Sizes... sizes)
 {
     const tensor_view<T, sizeof...(Sizes)> view{data, {detail::size_of_axis(sizes)...}};
     if (data == nullptr && view.size() > 0)
-        throw shape_error("view_of: " + shape_text(view.shape) + " numbers at a null pointer");
+        throw shape_error("view_of: " + shape_text(view.shape) + " numbers from a null pointer");
     return view;
 }
 
-/// The numbers of a std::vector, std::array, std::span or other container in one piece, [size], or with these sizes,
-/// whose product is its size: `view_of(numbers, rows, columns)`.
+/// The numbers of a std::vector, std::array, std::span or other contiguous container, [size], or with these sizes if
+/// their product is its size: `view_of(numbers, rows, columns)`.
 template <class X, std::integral... Sizes>
     requires(detail::row_of_numbers<std::remove_reference_t<X>>)
 auto view_of(X&& numbers, Sizes... sizes)
@@ -132,14 +132,14 @@ auto view_of(X&& numbers, Sizes... sizes)
         tensor_view<T, N> view{std::data(numbers), {size}};
         if constexpr (sizeof...(Sizes) > 0) view.shape = {detail::size_of_axis(sizes)...};
         if (view.size() != size)
-            throw shape_error("view_of: " + shape_text(view.shape) + " of " + std::to_string(size) +
-                              " numbers; it takes " + std::to_string(view.size()));
+            throw shape_error("view_of: " + shape_text(view.shape) + " needs " + std::to_string(view.size()) +
+                              " numbers, but there are " + std::to_string(size));
         return view;
     }
 }
 
-/// The numbers of a matrix [rows,columns] of Eigen that is declared Eigen::RowMajor, or of a vector [size]. A block of
-/// a wider matrix is refused, since its rows do not follow each other.
+/// The numbers of an Eigen matrix [rows,columns] that is declared Eigen::RowMajor, or of a vector [size]. A block of a
+/// wider matrix is rejected, since its rows are not contiguous.
 template <class X>
     requires(detail::eigen_matrix<std::remove_reference_t<X>>)
 auto view_of(X&& matrix)
@@ -147,10 +147,9 @@ auto view_of(X&& matrix)
     using eigen = std::remove_cvref_t<X>;
     using T = std::remove_pointer_t<decltype(matrix.data())>;
     constexpr bool vector = bool(eigen::IsVectorAtCompileTime), row_major = vector || bool(eigen::IsRowMajor);
-    static_assert(
-        row_major,
-        "heed: this matrix is column-major, as Eigen's are by default, and heed's tensors are row-major: declare "
-        "it with Eigen::RowMajor, or view its transpose by `heed::view_of(m.data(), m.cols(), m.rows())`");
+    static_assert(row_major,
+                  "heed: this matrix is column-major, the default of Eigen, and heed's tensors are row-major: declare "
+                  "it with Eigen::RowMajor, or view its transpose by `heed::view_of(m.data(), m.cols(), m.rows())`");
     constexpr std::size_t N = vector ? 1 : 2;
     if constexpr (!detail::may_be_viewed<X>() || !row_major) {
         return tensor_view<T, N>{};
@@ -159,9 +158,9 @@ auto view_of(X&& matrix)
         const auto inner = static_cast<std::size_t>(matrix.innerStride()),
                    outer = static_cast<std::size_t>(matrix.outerStride());
         if ((inner != 1 && rows * columns > 1) || (!vector && outer != columns && rows > 1)) {
-            throw shape_error("view_of: this matrix " + shape_text(shape_of_rank<2>{rows, columns}) +
-                              " is a part of a " +
-                              "wider one, whose rows do not follow each other; copy it into a matrix of its own");
+            throw shape_error(
+                "view_of: this matrix " + shape_text(shape_of_rank<2>{rows, columns}) +
+                " is a block of a wider matrix, so its rows are not contiguous; copy it into a separate matrix");
         }
         if constexpr (vector) {
             return tensor_view<T, 1>{matrix.data(), {rows * columns}};
@@ -171,8 +170,8 @@ auto view_of(X&& matrix)
     }
 }
 
-/// The numbers of a std::mdspan, or of what looks like one: extent(i), data_handle() or data(), a static rank, and
-/// stride(i) if it can be other than row-major, which is refused.
+/// The numbers of a std::mdspan or a similar type: extent(i), data_handle() or data(), a static rank, and stride(i) if
+/// the layout may differ from row-major, which is rejected.
 template <class X>
     requires(detail::mdspan_like<std::remove_reference_t<X>>)
 auto view_of(X&& numbers)
@@ -196,7 +195,7 @@ auto view_of(X&& numbers)
             for (std::size_t axis = N; axis-- > 0; must *= view.shape[axis]) {
                 if (view.shape[axis] > 1 && view.size() > 0 && static_cast<std::size_t>(numbers.stride(axis)) != must) {
                     throw shape_error("view_of: axis " + std::to_string(axis) + " of " + shape_text(view.shape) +
-                                      " has the stride " + std::to_string(numbers.stride(axis)) + " but must have " +
+                                      " has stride " + std::to_string(numbers.stride(axis)) + " but must have " +
                                       std::to_string(must) + "; heed's tensors are row-major (layout_right)");
                 }
             }

@@ -7,18 +7,18 @@
 
 #include <heed/core/arena.hpp>
 
-/// Memory that a thread keeps between calls: an arena for the temporaries of a step, its workspace. It grows to what
-/// the largest call needs, so that later steps allocate nothing.
+/// Memory that a thread keeps between calls: an arena for the temporaries of a step, its workspace. It grows to the
+/// size that the largest call needs, so that later steps allocate nothing.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
 /// This thread's T, made at the first use. Null after the thread's end, when some destructors still run. `Purpose`
-/// tells several apart.
+/// distinguishes several objects of one type.
 template <class T, class Purpose = T>
 T* kept_of_this_thread()
 {
-    // Neither has a destructor: they can be read until the thread is gone.
+    // Neither has a destructor: they can be read until the thread ends.
     static constinit thread_local T* here = nullptr;
     static constinit thread_local bool over = false;
     if (here != nullptr) return here;
@@ -38,7 +38,7 @@ T* kept_of_this_thread()
     return here;
 }
 
-/// A T that this thread keeps between calls, for the time of one use; after the thread's end one for this use alone.
+/// A T that this thread keeps between calls, for the duration of one use; after the thread's end, a temporary T.
 template <class T, class Purpose = T>
 class kept_between_calls {
 public:
@@ -55,14 +55,14 @@ private:
     T* kept_;
 };
 
-/// The workspace in destructors that run after the thread's own has been destroyed. The last scratch frees it.
+/// The workspace for destructors that run after the thread's workspace has been destroyed. The last scratch frees it.
 struct late_workspace {
     arena memory;
     std::size_t users = 0;
 };
 inline constinit thread_local late_workspace* late = nullptr;
 
-/// Null if there is none: after the thread's end, while no scratch lives.
+/// The workspace, or null after the thread's end while no scratch exists.
 inline arena* workspace_if_there()
 {
     if (arena* const kept = kept_of_this_thread<arena>(); kept != nullptr) return kept;
@@ -76,7 +76,7 @@ inline arena* workspace_if_there()
     return late->memory;
 }
 
-/// Something else that a thread keeps between calls. It is listed from its construction to the end of the thread.
+/// Another object that a thread keeps between calls. It is listed from its construction to the end of the thread.
 class kept_by_thread {
 public:
     kept_by_thread() : next_(first()) { first() = this; }
@@ -119,7 +119,7 @@ private:
 /// Temporaries of one call: taken from this thread's workspace, returned at the end of the scope.
 class scratch {
 public:
-    // Not inlined: it is made once in an operation, of which a program has many.
+    // Not inlined: each operation makes a scratch once, and a program has many operations.
     [[gnu::noinline]] scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark())
     {
         if (detail::late != nullptr) ++detail::late->users;
@@ -131,7 +131,7 @@ public:
     }
     scratch& operator=(scratch&&) = delete;
 
-    /// Memory for so many elements until this scope ends, not set to anything.
+    /// Uninitialized memory for n elements, until this scope ends.
     template <class T>
     T* take(std::size_t count)
     {
@@ -143,14 +143,15 @@ private:
     arena::position before_;
 };
 
-/// Bytes that this thread keeps between calls.
+/// The number of bytes that this thread keeps between calls.
 inline std::size_t workspace_size()
 {
     const arena* const there = detail::workspace_if_there();
     return (there == nullptr ? 0 : there->capacity()) + detail::kept_by_thread::total();
 }
 
-/// Frees what this thread keeps between calls; the next call allocates anew. Not while this thread computes a step.
+/// Frees the memory that this thread keeps between calls; the next call allocates it again. Must not be called while
+/// this thread computes a step.
 inline void release_workspace()
 {
     if (arena* const there = detail::workspace_if_there(); there != nullptr) *there = arena();

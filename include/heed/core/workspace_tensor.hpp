@@ -20,7 +20,7 @@ public:
     workspace_tensor(const T* data, const shape_of_rank<N>& shape) : view_{data, shape} {}
     explicit workspace_tensor(const tensor_view<const T, N>& view) : view_(view) {}
 
-    const tensor_view<const T, N>& view() const { return view_; }  // as long as it is valid
+    const tensor_view<const T, N>& view() const { return view_; }  // while it is valid
     const T* data() const { return view_.data; }
     const shape_of_rank<N>& shape() const { return view_.shape; }
     std::size_t size() const { return view_.size(); }
@@ -29,7 +29,7 @@ private:
     tensor_view<const T, N> view_;
 };
 
-/// Values in this thread's workspace: an operation computes there, nothing is recorded and nothing is allocated.
+/// Values in this thread's workspace: operations compute there; nothing is recorded and nothing is allocated.
 struct workspace_family {
     static constexpr family_rank rank = family_rank::workspace_tensor;
 

@@ -25,32 +25,32 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace tiles = kernels::tiles;
 
-/// How the queries of attend_tiled are cut into heads, and what they see.
+/// How the queries of attend_tiled are split into heads, and which keys and values they share.
 struct heads_of {
     std::size_t heads = 1;        // of the queries
     std::size_t groups = 1;       // of keys and values: head h reads group h · groups / heads
     double scale = 1;             // of the scores
-    std::size_t first_query = 0;  // the number of the first query
-    std::size_t first_head = 0;   // and of the first head
-    std::size_t sharing = 1;      // so many rows of queries, one behind the other, read one row of keys and values
+    std::size_t first_query = 0;  // the index of the first query
+    std::size_t first_head = 0;   // the index of the first head
+    std::size_t sharing = 1;      // the number of consecutive rows of queries that share one row of keys and values
 };
 
 namespace detail {
 
 using heed::detail::lane_memo;
 
-/// Where a thread adds what comes back to a parameter, or null if nobody wants it.
+/// Per-thread gradient buffers of a parameter; null if not required.
 template <class T>
 using shard_place = heed::detail::function_ref<T*, std::size_t>;
 
-/// The tiles that one of several threads takes: one type for all ways to share them, so that less is compiled.
+/// Every n-th tile, for one of several threads: one type for all ways to share, so that less is compiled.
 struct every_so_many {
     std::size_t shards, shard;
 
     bool operator()(std::size_t tile) const { return tile % shards == shard; }
 };
 
-/// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
+/// The rows of one head of one sentence, with index nth = sentence · heads + head, in [B,S,heads·width].
 auto part_of_head(const auto& x, std::size_t heads, std::size_t nth)
 {
     using element = std::remove_reference_t<decltype(*x.data)>;
@@ -58,13 +58,13 @@ auto part_of_head(const auto& x, std::size_t heads, std::size_t nth)
     const std::size_t width = x.shape[2] / heads, rows = x.shape[1];
     return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
 }
-/// The same of the group that a head reads.
+/// The rows of the group that a head reads.
 auto part_of_group(const auto& x, const heads_of& how, std::size_t nth)
 {
     const std::size_t group = nth % how.heads * how.groups / how.heads;
     return part_of_head(x, how.groups, nth / how.heads / how.sharing * how.groups + group);
 }
-/// One head of one sentence, the nth, as the kernels see it.
+/// One head of one sentence, with index nth, as the kernels read it.
 template <class Compare, class T>
 tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values, const in<T, 1>& factors,
                        const lengths_view& real, const heads_of& how, std::size_t nth)
@@ -87,19 +87,19 @@ tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T
     return of;
 }
 
-/// The kernels, for all heads of all sentences: the same for every function and every mask.
+/// The kernels, for all heads of all sentences, independent of the function and the mask.
 template <class Rule, class Compare>
 struct attend_heads {
     const Rule& rule;
 
-    /// `factors`: the comparison's, those of each head behind those of the one before; `of_heads`: the rule's number
-    /// of each head (softmax: its sink), or null.
+    /// `factors`: the comparison's factors of each head, consecutive; `of_heads`: the rule's number of each head
+    /// (softmax: its sink), or null.
     template <class T>
     void forward(const tiles::score_mod<T>& mod, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                  const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
-        // A rule with two passes is fastest where all scores of a block are kept: with many keys, of a narrow one.
+        // A rule with two passes is fastest if all scores of a block are kept: with many keys, use a narrow block.
         const bool narrow = Rule::two_passes && !tiles::keeps_scores<T, tiles::most_registers_of<T>>(keys.shape[1]);
         tiles::with_registers<T>(narrow ? 1 : S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -111,7 +111,7 @@ struct attend_heads {
                 for (std::size_t i = begin, after = begin; i < end; i = after) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
-                    // One block at a time reads a table of numbers for queries and keys in order.
+                    // One block at a time, so that a table with an entry for each query and key is read in order.
                     const std::size_t several = mod.learns ? 1 : tiles::blocks_at_once<registers, Compare, Rule>(of);
                     after = std::min({i + several, (nth + 1) * blocks, end});
                     const tiles::head<T> next =
@@ -128,8 +128,8 @@ struct attend_heads {
         });
     }
 
-    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
-    /// to the table, to the factors and to the rule's numbers [H], or null.
+    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: the i-th thread's gradient buffers of the
+    /// table, of the factors and of the rule's numbers [H], or null.
     template <class T>
     void backward(const tiles::score_mod<T>& mod, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                   const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
@@ -174,7 +174,7 @@ struct attend_heads {
                 });
                 return;
             }
-            // Few of them: in each of as many rounds as threads, a thread has its own keys and its own queries.
+            // Few groups: in each of threads() rounds, a thread has its own keys and its own queries.
             for (std::size_t nth = 0; nth < all_heads; ++nth) {
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -194,7 +194,7 @@ struct attend_heads {
     }
 
 private:
-    /// The rule with the number of this head, if it has one.
+    /// The rule with the number of this head, if any.
     decltype(auto) rule_of_head(const auto* of_heads, std::size_t head) const
     {
         if constexpr (kernels::tiles::learned_rule<Rule>) {
@@ -205,7 +205,7 @@ private:
     }
 };
 
-/// Without a function of scores: what heed::compiled has.
+/// The kernels without a function of scores, which heed::compiled contains.
 template <class Compare, class T, class Mask, class Rule>
 void tiled_forward(const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values,
                    in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how,
@@ -230,7 +230,7 @@ void tiled_backward(const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 
                                                            table_of_shard, factors_of_shard, of_heads_of_shard);
 }
 
-// Of heed::compiled: inner products under these masks, weighed by these rules.
+// Contents of heed::compiled: inner products with these masks and rules.
 using causal_and_window = both_masks<not_behind, sliding_window>;
 // clang-format off
 #define HEED_TILED(X, T, id, Rule, Mask) \
@@ -255,7 +255,7 @@ HEED_COMPILED_KERNELS(HEED_OPERATIONS_OF_TILES)
 
 }  // namespace detail
 
-/// A function of the score with its table; one without a table does not see it.
+/// A function of the score with its table; a function without a table ignores it.
 template <class Function, class T, std::size_t N>
 auto function_with(const Function& f, const in<T, N>& table)
 {
@@ -268,25 +268,25 @@ auto function_with(const Function& f, const in<T, N>& table)
     }
 }
 
-/// Contexts of many queries, for each head alone:
+/// Contexts of many queries, separately for each head:
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///
-/// or with another comparison of kernels/tiles/comparisons.hpp in place of Q Kᵀ. Heads stand side by side in the last
-/// axis. No [S,T] is ever stored: see kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what
-/// stands behind them is not read. A query without a key gets a context and a gradient of 0. Gradients are the same,
-/// bit for bit, at the same number of threads.
+/// or with another comparison of kernels/tiles/comparisons.hpp instead of Q Kᵀ. Heads are adjacent in the last axis. No
+/// [S,T] is ever stored: see kernels/tiles/tiles.hpp. `real`: the number of real keys of each sentence; the padding is
+/// not read. A query without a key gets a context and a gradient of 0. Gradients are bit-identical for a given number
+/// of threads.
 ///
 ///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
 ///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
 ///
-/// Behind the values there may be parameters of the policies: the comparison's factors, such as v [H·d] of additive
-/// scores, a number for each head, of_heads [H], and a table that the function of the score looks numbers up in.
-/// Policies without them are given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h,
-/// entmax's its a (kernels/tiles/entmax_rule.hpp).
+/// Parameters of the policies may follow the values: the comparison's factors, such as v [H·d] of additive scores, a
+/// number for each head, of_heads [H], and a table for the function of the score. Policies without these get any
+/// factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
+/// (kernels/tiles/entmax_rule.hpp).
 ///
 ///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
-///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
+///     ∂table[k] += Σ ∂f/∂(entry k) ∂e
 template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
           class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
 struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
@@ -306,11 +306,12 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         if (how.heads == 0 || how.groups == 0 || how.sharing == 0 || how.heads % how.groups != 0 ||
             q[2] % how.heads != 0 || (how.heads > 1 && how.sharing > 1) || k[2] % how.groups != 0 ||
             v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
-            detail::refuse("attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v,
-                           " of ", how.groups,
-                           "; heads must be a multiple of groups, and a head's queries as wide as its keys");
+            detail::refuse(
+                "attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v, " of ",
+                how.groups,
+                "; heads must be a multiple of groups, and a head's queries must have the width of its keys");
         require_shape("attend_tiled", "the keys", k, {q[0] / how.sharing, k[1], k[2]},
-                      "one row for the rows of queries that share it");
+                      "one row for each group of query rows that share it");
         require_shape("attend_tiled", "the values", v, {k[0], k[1], v[2]}, "one for each key");
         real.require("attend_tiled", q[0], k[1]);
         return {q[0], q[1], how.heads * (v[2] / how.groups)};
@@ -327,7 +328,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                           {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
                           "one for each dimension of the queries, or for each distance and dimension");
         }
-        require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
+        require_shape("attend_tiled", "the vector of per-head numbers", of_heads.shape, {how.heads},
+                      "one for each head");
         if (table.size() == 0 && queries.size() > 0)
             detail::refuse("score::modified: the table is empty, ", table.shape);
         return shape(queries, keys, values, real, how);
@@ -343,8 +345,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
                  out<T, 3> contexts, T* numbers) const
     {
-        static_assert(!Compare::has_factors, "heed: attend_tiled takes a comparison's factors behind the values");
-        static_assert(!learns, "heed: attend_tiled takes a rule's numbers behind the values");
+        static_assert(!Compare::has_factors,
+                      "heed: pass the factors of the comparison to attend_tiled after the values");
+        static_assert(!learns, "heed: pass the numbers of the rule to attend_tiled after the values");
         forward_of<T>(pair, queries, keys, values, in<T, 1>{}, no_numbers<T>, real, how, contexts, numbers);
     }
     template <class T, std::size_t N>
@@ -425,7 +428,7 @@ private:
         }
     }
 
-    /// Where each thread adds what comes back to a parameter, or null if nobody wants it.
+    /// Per-thread gradient buffers of a parameter; null if not required.
     template <class T>
     class of_shards {
     public:
@@ -441,7 +444,7 @@ private:
         {
             return first_ == nullptr || shard == 0 ? first_ : others_ + (shard - 1) * size_;
         }
-        /// What other threads than the first have added to copies of their own.
+        /// Adds the buffers of the other threads to that of the first.
         void finish() const
         {
             for (std::size_t shard = 1; first_ != nullptr && shard < threads(); ++shard)

@@ -11,12 +11,12 @@ namespace heed::inline HEED_TARGET::ops {
 ///     attend_tiled_in_bfloat16(queries, keys, values, real, how)
 ///     attend_tiled_in_bfloat16_op<unmodified, not_behind>{{}, {}}(queries, keys, values, real, how)
 ///
-/// It can be faster only on processors whose AVX512-BF16 multiplies bfloat16 faster than floats. Elsewhere it is slower
-/// than attend_tiled, and computes the same contexts but for the rounding of sums.
+/// It can be faster only if the processor's AVX512-BF16 multiplies bfloat16 faster than floats. On other processors it
+/// is slower than attend_tiled, and computes the same contexts except for the rounding of sums.
 template <class Function = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
           class Rule = kernels::tiles::softmax>
 using attend_tiled_in_bfloat16_op = attend_tiled_op<Function, Mask, Rule, kernels::tiles::inner_product_of_bfloat16>;
-/// Without a mask and a function of the score, by softmax.
+/// Without a mask and a function of the score, with softmax.
 inline constexpr attend_tiled_in_bfloat16_op<> attend_tiled_in_bfloat16{};
 
 }  // namespace heed::inline HEED_TARGET::ops

@@ -12,8 +12,8 @@ namespace heed::inline HEED_TARGET::score {
 ///
 ///     attention{score::scaled_dot_in_bfloat16{}, normalize::softmax{}, combine::weighted_sum{}}
 ///
-/// Calls that tiles do not answer, such as `step` and few queries (heed::explain says who answers), and tiles with a
-/// history or with score::relative compute in float.
+/// Calls without tiles, such as `step` and few queries (heed::explain reports the path), and tiles with a history or
+/// with score::relative compute in float.
 struct scaled_dot_in_bfloat16 : scaled_dot {
     using in_tiles = kernels::tiles::inner_product_of_bfloat16;
 

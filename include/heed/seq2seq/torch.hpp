@@ -26,7 +26,7 @@
 ///     io::load_torch(file, encoder, "encoder.rnn");            // nn::lstm encoder; nn.LSTM model.encoder.rnn
 ///     io::save_torch(back, encoder, "encoder.rnn");
 ///
-/// PyTorch computes x Wᵀ, heed x W: each matrix is transposed. The other differences:
+/// PyTorch computes x Wᵀ, heed x W: each matrix is transposed. Other differences:
 ///
 ///     nn.Linear                   io::as_linear(W, b)       weight Wᵀ, bias b
 ///     nn.Embedding                io::as_embedding(E)       weight E, not transposed
@@ -83,7 +83,7 @@ template <class T>
 class torch_blocks {
 public:
     std::vector<torch_block<T>> all;
-    std::vector<std::pair<std::string, std::string>> refused;  // tensors that must not exist, and why
+    std::vector<std::pair<std::string, std::string>> refused;  // tensors that must not exist, with the reason
 
     /// Rows [row, …) of PyTorch's matrix with `of_rows` rows are the columns [column, column + count) of W.
     void matrix(const std::string& name, std::size_t of_rows, const torch_gate& gate, std::size_t count, auto& W)
@@ -114,7 +114,7 @@ inline std::string torch_name(std::string_view prefix, std::string_view name)
     return prefix.empty() ? std::string(name) : std::string(prefix) + "." + std::string(name);
 }
 
-/// W, U and b of a recurrent cell. If c_h exists, it has the bias of its rows of weight_hh.
+/// W, U and b of a recurrent cell. If c_h exists, it is the bias of its rows of weight_hh.
 void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view suffix,
                std::span<const torch_gate> gates, auto* own_bias)
 {
@@ -130,10 +130,10 @@ void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view s
             to.vector(name("bias_hh"), G, each, H, cell.b, true);
         }
     }
-    to.refuse(name("weight_hr"), "the outputs of this layer are projected (proj_size); heed's are not");
+    to.refuse(name("weight_hr"), "heed does not support projected outputs (proj_size)");
 }
 
-/// Throws heed::error unless the archive has all these blocks and no tensors that must not exist.
+/// Throws heed::error unless the archive has all these blocks and no forbidden tensors.
 template <class T>
 void require_torch(const archive& from, const torch_blocks<T>& blocks)
 {
@@ -174,7 +174,7 @@ void put_blocks(archive& to, const torch_blocks<const T>& blocks)
         if (!done.insert(first.name).second) continue;
         std::vector<T> values(bytes_of(first.shape, 1).value());
         for (const auto& block : blocks.all) {
-            if (block.name != first.name || block.added) continue;  // added blocks are 0: another has the sum
+            if (block.name != first.name || block.added) continue;  // added blocks are 0: the first one has the sum
             block.each_number([&](T value, std::size_t i) { values[i] = block.negated ? -value : value; });
         }
         to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
@@ -302,7 +302,7 @@ struct torch_layout<nn::stacked<Cell>> {
         const std::size_t count = cells.layers.size();
         for (std::size_t k = 0; k < count; ++k) list_torch(to, cells.layers[k], prefix, of_layer(k));
         to.refuse(detail::torch_name(prefix, "weight_ih" + of_layer(count)),
-                  "this module has " + std::to_string(count) + " layers, and the file has more");
+                  "this module has only " + heed::counted(count, "layer"));
     }
 };
 
@@ -316,10 +316,10 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
                    O = view_of(heads.W_O).shape;
         const std::size_t E = Q[0];
         if (Q[1] != E || K[1] != E || V[1] != E || O[0] != E || O[1] != E)
-            throw shape_error(
-                "torch: in nn.MultiheadAttention, queries, contexts and all heads together have one width; for \"" +
-                std::string(prefix) + "\" this module has W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
-                shape_text(V) + " and W_O " + shape_text(O));
+            throw shape_error("torch: in nn.MultiheadAttention, queries, contexts and the concatenated heads have the "
+                              "same width; for \"" +
+                              std::string(prefix) + "\" this module has W_Q " + shape_text(Q) + ", W_K " +
+                              shape_text(K) + ", W_V " + shape_text(V) + " and W_O " + shape_text(O));
         if (K[0] == E && V[0] == E) {
             to.matrix(name("in_proj_weight"), 3 * E, {0, 0}, E, heads.W_Q);
             to.matrix(name("in_proj_weight"), 3 * E, {E, 0}, E, heads.W_K);
@@ -332,7 +332,7 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
         to.matrix(name("out_proj.weight"), heads.W_O);
         if constexpr (std::is_same_v<Biases, no_biases>) {
             for (const char* bias : {"in_proj_bias", "out_proj.bias"})
-                to.refuse(name(bias), "this multi_head has no biases; give it heed::biases as its last part");
+                to.refuse(name(bias), "this multi_head has no biases; add heed::biases as its last part");
         } else {
             to.vector(name("in_proj_bias"), 3 * E, {0, 0}, E, heads.bias.b_Q);
             to.vector(name("in_proj_bias"), 3 * E, {E, 0}, E, heads.bias.b_K);
@@ -385,8 +385,8 @@ struct torch_layout<std::vector<Layer>> {
 
 /// Fills a module from PyTorch's weights "prefix.…". Missing biases (bias=False) become zeros. `suffix` of recurrent
 /// cells: "_l0" is the first layer of nn.LSTM or nn.GRU, "_l0_reverse" its backward direction, "" nn.LSTMCell or
-/// nn.GRUCell. If a tensor is missing, superfluous or has another shape or type, throws heed::error and leaves the
-/// module unchanged.
+/// nn.GRUCell. Throws heed::error and leaves the module unchanged if a tensor is missing, superfluous or has the wrong
+/// shape or type.
 template <class M>
 void load_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {
@@ -397,7 +397,8 @@ void load_torch(const archive& from, M&& module, std::string_view prefix = {}, s
     detail::take_blocks(from, blocks);
 }
 
-/// Adds a module's weights to an archive for load_state_dict. Of two biases, the first is heed's and the second 0.
+/// Adds a module's weights to an archive for load_state_dict. Of PyTorch's two biases, the first is heed's and the
+/// second 0.
 template <class M>
 void save_torch(archive& to, const M& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {

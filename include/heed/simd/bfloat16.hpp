@@ -15,12 +15,12 @@
 ///
 ///     sum + a_0 b_0 + a_1 b_1        in each lane of 32 bits: a float and two pairs
 ///
-/// Numbers are rounded to the nearest, ties to even: by at most 2⁻⁸ of their magnitude. Infinity and NaN stay what they
-/// are; above 3.39e38 a number becomes infinity. With the instructions of AVX512-BF16, subnormal numbers (below
-/// 1.2e-38) count as 0, in operands and in sums. Elsewhere they do so while a `without_subnormals` lives.
+/// Numbers are rounded to nearest, ties to even: by at most 2⁻⁸ of their magnitude. Infinity and NaN are preserved;
+/// above 3.39e38 a number becomes infinity. With the instructions of AVX512-BF16, subnormal numbers (below 1.2e-38)
+/// count as 0, in operands and in sums. Without them, this holds during the lifetime of a `without_subnormals`.
 namespace heed::inline HEED_TARGET::simd {
 
-/// Two numbers in each lane, the first one in its lower half.
+/// Two numbers in each lane, the first in its lower half.
 using bfloat16_pairs = mask<float>;
 
 /// Each number rounded to bfloat16, as a float.
@@ -35,7 +35,7 @@ namespace detail {
 HEED_SIMD_INLINE vec<float> first_of_pairs(bfloat16_pairs x) { return bits_as(vec<float>{}, x << 16); }
 HEED_SIMD_INLINE vec<float> second_of_pairs(bfloat16_pairs x) { return bits_as(vec<float>{}, x & -0x10000); }
 
-// Without the instructions. Tests compare these with them.
+// Portable versions. Tests compare them with the instructions.
 
 HEED_SIMD_INLINE bfloat16_pairs portable_pairs(vec<float> a, vec<float> b)
 {
@@ -75,7 +75,7 @@ HEED_SIMD_INLINE bfloat16_pairs pairs_of_rows(vec<float> a, vec<float> b)
 #endif
 }
 
-/// The pairs of neighbors in a row of two registers, the numbers of `a` and behind them those of `b`.
+/// The pairs of neighbors in a row of two registers, `a` followed by `b`.
 HEED_SIMD_INLINE bfloat16_pairs pairs_in_row(vec<float> a, vec<float> b)
 {
 #if defined(HEED_SIMD_BFLOAT16)

@@ -5,7 +5,7 @@
 
 #include <heed/simd/pack.hpp>
 
-/// Lanes of scores with their derivative: functions of scores run on them going back.
+/// Lanes of scores with their derivative: the backward pass runs functions of scores on them.
 ///
 ///     (x, x') + (y, y') = (x + y, x' + y'),  (x, x') (y, y') = (x y, x' y + x y'),  f(x, x') = (f(x), f'(x) x')
 namespace heed::inline HEED_TARGET {
@@ -23,8 +23,8 @@ using dual_of = std::conditional_t<is_dual<A>, A, B>;
 
 }  // namespace detail
 
-/// A base of its own, not lane_functions: two empty bases of one type may not share an address, and registers that are
-/// copied would lie across what was stored.
+/// A separate base, not lane_functions: two empty bases of one type may not share an address, and the layout would make
+/// copies of registers span earlier stores.
 struct dual_functions {
     template <class A, class B>
         requires(detail::dual_operands<A, B>)
@@ -36,7 +36,7 @@ struct dual_functions {
     }
 };
 
-/// A score and its derivative by the score that a function was given: the function runs once for both.
+/// A score and its derivative by the score that is the function's argument: the function runs once for both.
 template <class T>
 struct dual : dual_functions {
     pack<T> value, slope;
@@ -74,7 +74,7 @@ struct dual : dual_functions {
     HEED_SIMD_INLINE friend dual cos(const dual& x) { return {cos(x.value), -sin(x.value) * x.slope}; }
 };
 
-// The slopes of constants are left out, which saves work, and NaN where a factor is infinite.
+// The slopes of constants are omitted, which saves work, and avoids NaN if a factor is infinite.
 #define HEED_DUALS(sign, slope_of, slope_with_right, slope_with_left)                                                  \
     template <class A, class B>                                                                                        \
         requires(detail::dual_operands<A, B>)                                                                          \

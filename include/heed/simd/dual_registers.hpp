@@ -10,11 +10,11 @@
 #include <heed/simd/registers.hpp>
 #include <heed/simd/trig.hpp>
 
-/// Registers of dual numbers: one register of values and one of slopes, with the functions that registers of floats and
-/// doubles have, so that a kernel is the same text for both.
+/// Registers of dual numbers: one register of values and one of slopes, with the functions of registers of floats and
+/// doubles, so that a kernel has one source for both.
 ///
-/// In memory a value and its slope stand side by side; loads and stores take them apart and put them together.
-/// Comparisons are those of dual_number: == and != look at both, the others at values.
+/// In memory a value and its slope are adjacent; loads and stores separate and interleave them. Comparisons are those
+/// of dual_number: == and != compare both, the others compare values.
 namespace heed::inline HEED_TARGET::simd {
 
 template <class T>
@@ -59,7 +59,7 @@ struct dual_vec {
         const vec<T> quotient = x.value / y.value;
         return {quotient, fma(-quotient, y.slope, x.slope) / y.value};
     }
-    // Constants have no slope, also where the other factor is infinite.
+    // Constants have no slope, even if the other factor is infinite.
     HEED_SIMD_INLINE friend dual_vec operator*(const dual_vec& x, arithmetic auto y)
     {
         return {x.value * static_cast<T>(y), x.slope * static_cast<T>(y)};
@@ -99,7 +99,7 @@ HEED_SIMD_INLINE dual_vec<T> apart(vec<T> a, vec<T> b, std::index_sequence<i...>
     return {__builtin_shufflevector(a, b, static_cast<int>(2 * i)...),
             __builtin_shufflevector(a, b, static_cast<int>(2 * i + 1)...)};
 }
-/// The first or second half of values and slopes, side by side.
+/// The first or second half of values and slopes, interleaved.
 template <class T, std::size_t half, std::size_t... i>
 HEED_SIMD_INLINE vec<T> together(const dual_vec<T>& x, std::index_sequence<i...>)
 {
@@ -177,7 +177,7 @@ HEED_SIMD_INLINE auto sqrt(dual_register auto x)
     const auto y = sqrt(x.value);
     return dual_vec{y, select(x.slope == 0, decltype(x.value){}, x.slope / (y + y))};
 }
-/// What underflows does not change, whatever the slope of an infinite exponent may be.
+/// An exp that underflows has slope 0, even if the exponent's slope is infinite.
 HEED_SIMD_INLINE auto exp(dual_register auto x)
 {
     const auto y = exp(x.value);
@@ -206,7 +206,7 @@ HEED_SIMD_INLINE auto sin(dual_register auto x) { return dual_vec{sin(x.value), 
 HEED_SIMD_INLINE auto cos(dual_register auto x) { return dual_vec{cos(x.value), -sin(x.value) * x.slope}; }
 
 HEED_SIMD_INLINE auto sum(dual_register auto v) { return dual_number{sum(v.value), sum(v.slope)}; }
-/// The greatest value, and the slope of the first lane that has it.
+/// The maximum value, and the slope of the first lane that has it.
 HEED_SIMD_INLINE auto max(dual_register auto v)
 {
     auto top = v[0];

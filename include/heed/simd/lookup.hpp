@@ -8,12 +8,12 @@
 
 #include <heed/simd/registers.hpp>
 
-/// Numbers of a table that a register of indices finds.
+/// Table lookup for a register of indices.
 ///
 ///     y_i = table[at_i]        0 <= at_i < size, for numbers of 32 bits
 ///
-/// Neighbors among the queries of a tile mostly look up neighbors in the table. If no index is farther from the first
-/// one than a register is long, or the table has at most two registers, two loads and a permutation find all numbers.
+/// Neighboring queries of a tile mostly look up neighboring entries of the table. If every index is within a register's
+/// length of the first, or the table has at most two registers, two loads and a permutation find all numbers.
 namespace heed::inline HEED_TARGET::simd {
 
 namespace detail {
@@ -31,7 +31,7 @@ HEED_SIMD_INLINE __m256i first_lanes(std::int32_t count)
 }
 #endif
 
-/// Where the two registers begin that hold what the indices find, if any two do.
+/// The start of the two adjacent registers that contain all indexed numbers, if any two do.
 HEED_SIMD_INLINE std::int32_t first_of_two(std::int32_t size, mask<float> at)
 {
     constexpr auto length = static_cast<std::int32_t>(lanes<float>);
@@ -40,7 +40,7 @@ HEED_SIMD_INLINE std::int32_t first_of_two(std::int32_t size, mask<float> at)
 
 }  // namespace detail
 
-/// The nearest of 0 ... n - 1.
+/// Clamps to 0 ... n - 1.
 HEED_SIMD_INLINE mask<float> within(std::int32_t n, mask<float> at)
 {
 #if defined(HEED_SIMD_AVX512)
@@ -55,7 +55,7 @@ HEED_SIMD_INLINE mask<float> within(std::int32_t n, mask<float> at)
 #endif
 }
 
-/// Whether look_up needs no more than two loads for these indices.
+/// Whether look_up needs at most two loads for these indices.
 HEED_SIMD_INLINE bool near_by([[maybe_unused]] std::int32_t size, [[maybe_unused]] mask<float> at)
 {
     [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
@@ -70,7 +70,7 @@ HEED_SIMD_INLINE bool near_by([[maybe_unused]] std::int32_t size, [[maybe_unused
 #endif
 }
 
-/// The bits of table[at_i]; `table` has `size` > 0 numbers of 32 bits, and none of the indices is beyond them.
+/// The bits of table[at_i]; `table` has `size` > 0 numbers of 32 bits, and all indices are inside.
 HEED_SIMD_INLINE mask<float> look_up(const void* table, [[maybe_unused]] std::int32_t size, mask<float> at)
 {
     [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
@@ -135,7 +135,7 @@ HEED_SIMD_INLINE mask<float> bytes_from(const std::uint8_t* bytes)
 #endif
 }
 
-/// The bytes bytes[at_i] as numbers. Up to 3 bytes behind each are read as well.
+/// The bytes bytes[at_i] as numbers. Up to 3 bytes after each are read as well.
 HEED_SIMD_INLINE mask<float> bytes_at(const std::uint8_t* bytes, mask<float> at)
 {
 #if defined(HEED_SIMD_AVX512)

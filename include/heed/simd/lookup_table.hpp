@@ -17,16 +17,16 @@
 #include <heed/simd/lookup.hpp>
 #include <heed/simd/pack.hpp>
 
-/// Tables that functions of scores look numbers up in, and their gradients.
+/// Tables for functions of scores, and their gradients.
 ///
 ///     [](auto e, score_index p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
-/// A table is a tensor of any rank. Indices are whole numbers or lanes of them; those beyond an end mean the end.
+/// A table is a tensor of any rank. Indices are whole numbers or lanes of whole numbers; they are clamped to the table.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// Lanes of these bits, a register of floats or integers.
+/// Reinterprets the bits of a register of floats or integers as lanes.
 template <class T>
 HEED_SIMD_INLINE pack<T> with_bits(const auto& bits)
 {
@@ -35,7 +35,7 @@ HEED_SIMD_INLINE pack<T> with_bits(const auto& bits)
     return result;
 }
 
-/// A register of numbers of a table from here on, of 4 bytes or of one.
+/// A register of table entries from this address on, of 4 bytes or of one.
 template <std::size_t width>
 HEED_SIMD_INLINE simd::vec<float> numbers_from_table(const char* from)
 {
@@ -49,9 +49,9 @@ HEED_SIMD_INLINE simd::vec<float> numbers_from_table(const char* from)
     return numbers;
 }
 
-/// Fills a slot with numbers of a table at first + r + i · per_lane, i being the lane, r the row. `table` and `by` name
-/// them, see column_of. Where each query has its own row of the table, a square is read at once and turned, and serves
-/// as many keys: `size` is that of the table there, and 0 elsewhere.
+/// Fills a slot with table entries at first + r + i · per_lane, for lane i and row r. `table` and `by` identify them,
+/// see column_of. If each query has its own row of the table, a square is read and transposed, and serves lane_count
+/// keys: `size` is then that of the table, else 0.
 template <std::size_t width = 4>
 [[gnu::noinline]] void read_columns(lane_memo::slot& slot, float* square, std::uint64_t table, std::uint64_t by,
                                     std::int32_t size, std::int32_t first)
@@ -78,8 +78,8 @@ template <std::size_t width = 4>
     simd::transpose<float>(rows);
     simd::unrolled<lane_count>([&](auto i) { simd::store(square + i * lane_count, rows[i]); });
 }
-/// The numbers of a table at these places. What all keys share (`still`) is named by the place where it begins, and by
-/// an odd address, at which no table begins.
+/// The table entries at these offsets. Entries that all keys share (`still`) are identified by their first offset and
+/// by an odd address, at which no table begins.
 template <bool still, std::size_t width = 4>
 HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size, const strided_index& place,
                                             std::size_t k)
@@ -100,7 +100,7 @@ HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size,
 
 }  // namespace detail
 
-/// A table while scores are computed: looks up a number for each lane.
+/// A table during the computation of scores: looks up a number for each lane.
 template <class T, std::size_t N>
 struct lane_table {
     const T* data;
@@ -110,14 +110,14 @@ struct lane_table {
     {
         return static_cast<std::int32_t>(tensor_view<const T, N>{data, shape}.size());
     }
-    /// Where the elements of these indices are: lanes of places, or a number if all indices are numbers.
+    /// The offset of the element with these indices: lanes of offsets, or a number if all indices are numbers.
     template <class... Index>
     HEED_SIMD_INLINE auto diagonal_of(const Index&... index) const
     {
-        static_assert(sizeof...(Index) == N, "heed: a table takes as many indices as it has axes");
+        static_assert(sizeof...(Index) == N, "heed: a table takes one index for each axis");
         return place_behind(0, 0, index...);
     }
-    /// The number, or the numbers, at these places of the table's memory.
+    /// The number, or the numbers, at these offsets in the table's memory.
     HEED_SIMD_INLINE pack<T> at(std::int32_t place) const { return pack<T>(data[place]); }
     HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
     {
@@ -131,7 +131,7 @@ struct lane_table {
     HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
     {
         if constexpr ((detail::whole_lanes<Index> || ...) && (detail::whole_number<Index> && ...)) {
-            detail::strided_index place = (... + detail::steps_of(index));  // is anything known?
+            detail::strided_index place = (... + detail::steps_of(index));  // are the steps known?
             if (place.known) {
                 std::size_t slot = lane_memo::slots;
                 if constexpr (has_bits_of_float)
@@ -154,7 +154,7 @@ private:
     static constexpr auto last_lane = static_cast<std::int64_t>(lane_count) - 1;
     static constexpr bool has_bits_of_float = std::is_arithmetic_v<T> && sizeof(T) == sizeof(float);
 
-    /// Of lanes some of which lie beyond an end.
+    /// For lanes of which some are beyond an end.
     [[gnu::noinline]] static pack<T> beside_ends(const lane_table table, const std::array<std::int32_t, N> first,
                                                  const std::array<std::int32_t, N> per_lane)
     {
@@ -178,8 +178,8 @@ private:
         return static_cast<std::uint32_t>(x.lowest()) < firsts;
     }
 
-    /// The steps of the places of these indices in the table's memory; returns false if a lane lies beyond an end and
-    /// not all are the same. Without branches: all but the test of the key is the same for the whole tile.
+    /// Computes the steps of the offsets of these indices; returns false if a lane is beyond an end and the lanes
+    /// differ. Without branches: everything except the test of the key is invariant in a tile.
     template <class... Index>
     HEED_SIMD_INLINE bool inside(detail::strided_index& place, const Index&... index) const
     {
@@ -188,7 +188,7 @@ private:
             [](detail::strided_index & x, std::int32_t n) __attribute__((always_inline)) { return lies_inside(x, n); },
             index...);
     }
-    /// The same where all lanes may lie beyond the same end with some keys.
+    /// As `inside`, if for some keys all lanes may be beyond one end.
     template <class... Index>
     HEED_SIMD_INLINE bool inside_at_ends(detail::strided_index& place, const Index&... index) const
     {
@@ -196,7 +196,7 @@ private:
         return steps_inside(
             place, [](detail::strided_index & x, std::int32_t n) __attribute__((always_inline)) {
                 if (!moves(x)) return lies_inside(x, n);
-                // Lanes go round at the greatest number: both ends have to lie there.
+                // Lanes wrap around at the maximum: both ends have to be on one side.
                 const std::int64_t span = span_of(x);
                 const std::int32_t low = x.lowest(), high = x.plus(low, static_cast<std::int32_t>(span));
                 const bool inside = lies_inside(x, n), below = (low & high) < 0, above = std::min(low, high) >= n,
@@ -250,7 +250,7 @@ private:
         return detail::each_lane<T>([&](std::size_t i) { return from[static_cast<std::ptrdiff_t>(i) * per_lane]; });
     }
 
-    /// Row-major: so far ordinary numbers, and lanes from the first index on that is lanes.
+    /// Row-major: the offset is a number up to the first index that is lanes, and lanes from there on.
     template <class So, class Index, class... Rest>
     HEED_SIMD_INLINE auto place_behind(const So& far, std::size_t axis, const Index& index, const Rest&... rest) const
     {
@@ -272,7 +272,7 @@ private:
     }
 };
 
-/// Fractions that do not learn, as scores of either precision meet them: indices of scores, like 0.1 * p.key.
+/// Constant fractions for scores of any precision: they act as indices of scores, like 0.1 * p.key.
 template <class T, std::size_t N>
 struct lane_constants {
     lane_table<T, N> table;
@@ -296,11 +296,11 @@ HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>
     return !simd::any(different);
 }
 
-/// The same while the derivative by what one of the lookups found is computed.
+/// A table during the computation of the derivative by the result of one lookup.
 template <class T, std::size_t N>
 struct table_in_question {
     const lane_table<T, N>& table;
-    std::size_t asked;  // which lookup, in the order in which the function makes them
+    std::size_t asked;  // the index of that lookup, in the order of the function's calls
     mutable std::size_t made;
     mutable pack<std::int32_t> place;
 
@@ -321,16 +321,17 @@ constexpr int lane_before(std::size_t lane)
     const int at = static_cast<int>(lane) - step;
     return at < 0 ? n : at >= n ? 2 * n - 1 : at;
 }
-/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
+/// The lanes of x shifted by one in either direction; the lane that becomes free is filled from `in`.
 template <int step, class T>
 HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
 {
     return detail::shuffled<lane_before<step>>(x, in);
 }
 
-/// Adds to places of a table, register after register. With the next key, a function of the distance looks up the same
-/// numbers a lane on (or back), one of the query the same again: sums stay in a register, and at most one lane goes to
-/// the table. Where each lane moves to the next place, sums are rows of a square, which is turned when it is full.
+/// Accumulates into offsets of a table, register by register. From key to key, a function of the distance looks up the
+/// same numbers shifted by a lane, and one of the query the same numbers again: sums stay in a register, and at most
+/// one lane is written to the table. If each lane moves to the next offset, sums are rows of a square, which is
+/// transposed when it is full.
 template <class T>
 class table_sums {
 public:
@@ -359,7 +360,7 @@ public:
         }
         place_.at = place.at;
     }
-    /// Adds what is still in registers.
+    /// Adds the sums that are still in registers.
     HEED_SIMD_INLINE void finish()
     {
         put_square();
@@ -370,7 +371,7 @@ public:
 private:
     static constexpr bool keeps_squares = std::is_same_v<T, float>;
 
-    /// A lane goes to the table, the others move.
+    /// Writes a lane to the table, and shifts the others.
     template <int step>
     HEED_SIMD_INLINE void move(const pack<T>& x)
     {
@@ -388,7 +389,7 @@ private:
             rows_ = 0;
         }
     }
-    // Not of *this, which would then lie in memory.
+    // Not of *this, which would then be in memory.
     [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
     {
         T each[lane_count];
@@ -401,7 +402,7 @@ private:
             for (std::size_t i = 0; i < lane_count; ++i) table[place.at[i]] += each[i];
         }
     }
-    /// table[place_i + r] += square[r][i] for so many rows; lanes may meet in a place.
+    /// table[place_i + r] += square[r][i] for this many rows; lanes may have equal offsets.
     [[gnu::noinline]] static void put_turned(T* table, const pack<std::int32_t> place, const T* square,
                                              std::size_t rows)
     {
@@ -426,9 +427,9 @@ private:
     pack<T> sum_;
 };
 
-/// table += the gradient of a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where, table).
-/// `each` calls a function with e, where and the gradient, for each register of scores; where that is 0, any slope will
-/// do.
+/// table += the gradient of a function of scores, times ∂f/∂(table entry), for each lookup of f(e, where, table).
+/// `each` calls a function with e, where and the gradient, for each register of scores; where the gradient is 0, the
+/// slope is ignored.
 template <class T, std::size_t N>
 [[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
@@ -448,13 +449,13 @@ template <class T, std::size_t N>
 
 }  // namespace detail
 
-/// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
+/// Constant numbers for masks and functions of scores, such as the document of each position.
 ///
-///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
+///     const auto document = looked_up(ids);         // a tensor or a std::vector, which must outlive it
 ///     attend(memory, queries, causal{} & [=](score_index p) { return document(p.query) == document(p.key); });
 ///
 /// A table of floats narrows no score in double, and one of doubles does not make a kernel of floats slow. Throws
-/// shape_error if it is empty. A temporary that owns its numbers is refused.
+/// shape_error if it is empty. A temporary that owns its numbers is rejected at compile time.
 template <class X>
     requires(plain_tensor<X> || detail::is_vector<std::remove_cvref_t<X>>)
 auto looked_up(X&& x)

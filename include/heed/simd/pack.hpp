@@ -16,14 +16,15 @@
 #include <heed/simd/simd.hpp>
 #include <heed/simd/strided_index.hpp>
 
-/// Numbers side by side: what functions of scores and indices compute with (score::modified, predicate masks).
+/// Registers of numbers: the arguments of functions of scores and indices (score::modified, predicate masks).
 ///
-///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
+///     [](auto e, score_index p) { return e - 0.1 * abs(p.query - p.key); }
 ///
-/// One expression serves a whole register, and is written as for a single number: + − * /, comparisons (whose result
-/// goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
-/// Whole numbers, and fractions of them (place_number), become scores where they meet them, in the score's precision:
-/// 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives: simd/dual_pack.hpp.
+/// One expression processes a whole register, and is written as for a single number: + − * /, comparisons (whose result
+/// is used in `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
+/// Whole numbers, and fractions of them (place_number), become scores when they are combined with scores, in the
+/// score's precision: 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives:
+/// simd/dual_pack.hpp.
 namespace heed::inline HEED_TARGET {
 
 template <class T>
@@ -33,7 +34,8 @@ struct dual;
 
 namespace detail {
 
-/// All lanes; the compiler splits what does not fit a register. Unaligned, so that it may be passed like any struct.
+/// All lanes; the compiler splits vectors that do not fit a register. Unaligned, so that it may be passed like any
+/// struct.
 template <class T>
 struct lanes_in_registers {
     typedef T type __attribute__((vector_size(lane_count * sizeof(T)), aligned(sizeof(T))));
@@ -45,7 +47,7 @@ using integer_of = std::conditional_t<
 
 }  // namespace detail
 
-/// Which lanes: the result of a comparison.
+/// A mask of lanes: the result of a comparison.
 struct lane_mask {
     using vector = detail::lanes_in_registers<std::int32_t>::type;
     vector at;  // −1 or 0
@@ -58,7 +60,7 @@ struct lane_mask {
 
 HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
 HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
-HEED_SIMD_INLINE lane_mask operator&&(const lane_mask& a, const lane_mask& b) { return a & b; }  // asks both
+HEED_SIMD_INLINE lane_mask operator&&(const lane_mask& a, const lane_mask& b) { return a & b; }  // evaluates both
 HEED_SIMD_INLINE lane_mask operator||(const lane_mask& a, const lane_mask& b) { return a | b; }
 HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
 
@@ -82,7 +84,7 @@ struct dual_lanes {
         const vector quotient = x.value / y.value;
         return {quotient, (x.slope - quotient * y.slope) / y.value};
     }
-    // == and != look at both parts, as those of dual_number do.
+    // == and != compare both parts, as those of dual_number do.
     HEED_SIMD_INLINE friend lane_mask operator==(const dual_lanes& x, const dual_lanes& y)
     {
         return lane_mask((x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))));
@@ -104,7 +106,7 @@ struct lanes_in_registers<dual_number<T>> {
     using type = dual_lanes<T>;
 };
 
-/// Doubles and floats of indices of scores. Comparisons are those of the doubles, whatever scores are.
+/// Doubles and floats of indices of scores. Comparisons use the doubles, for scores of any type.
 struct place_number_lanes {
     using doubles = lanes_in_registers<double>::type;
     using floats = lanes_in_registers<float>::type;
@@ -157,30 +159,30 @@ concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;
 template <class X>
 concept lane_fraction = std::floating_point<X> || dual_element<X> || std::is_same_v<X, place_number>;
 
-/// Something that lanes compute with: lanes, or a number among them.
+/// An operand of lane arithmetic: lanes, or a number.
 template <class X>
 concept lane_operand = is_lanes<X> || lane_number<X>;
 template <class A, class B>
 concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
 
-/// Lanes of a score, or what makes such lanes: a dual number.
+/// Lanes of a score, or a dual number, which makes such lanes.
 template <class X>
 concept lane_score = dual_element<typename lane_element<X>::type> ||
     (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
-/// Lanes of whole numbers with a fraction, whatever the fraction's type is, or numbers that were made so.
+/// Lanes of whole numbers with a fraction of any type, or place_numbers.
 template <class A, class B>
 concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
                                (std::floating_point<A>&& std::is_integral_v<typename lane_element<B>::type>) ||
                                (std::floating_point<B> && std::is_integral_v<typename lane_element<A>::type>);
 
-/// What lanes of these meet in. A constant takes the type of the lanes, and neither narrows a score nor makes a kernel
-/// of floats compute in doubles. Whole numbers meet fractions as indices of scores, and both become scores where they
-/// meet scores. Lanes of two precisions meet in the wider one; numbers without a slope in dual ones.
+/// The common lane type of two operands. A constant takes the type of the lanes, and neither narrows a score nor makes
+/// a kernel of floats compute in doubles. Whole numbers with fractions become indices of scores, and both become scores
+/// when combined with scores. Lanes of two precisions become the wider one; numbers without a slope become dual.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
     using b = typename lane_element<B>::type;
-    using lane = std::conditional_t<is_lanes<A>, a, b>;  // of one side at least
+    using lane = std::conditional_t<is_lanes<A>, a, b>;  // at least one operand is lanes
     using fraction = std::conditional_t<std::is_integral_v<a>, b, a>;
     static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
     using wider = std::conditional_t<(sizeof(a) < sizeof(b)), b, a>;
@@ -215,7 +217,7 @@ HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
     }
     return result;
 }
-/// f of each register of the lanes, in their order.
+/// f of each register of the lanes, in order.
 template <class T>
 HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
 {
@@ -298,7 +300,8 @@ HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x);
 
 }  // namespace detail
 
-/// Functions of lanes. Only their arguments find them: code that is `using namespace heed` has its own exp and max.
+/// Functions of lanes. Only argument-dependent lookup finds them: code that is `using namespace heed` has its own exp
+/// and max.
 struct lane_functions {
     /// a where the mask holds, b elsewhere.
     template <class A, class B>
@@ -360,13 +363,13 @@ struct lane_functions {
 #undef HEED_LANES
 };
 
-/// A register of numbers, as functions of the score and predicate masks see them: arithmetic, comparisons and the
-/// functions of `lane_functions`, number by number. A plain number becomes a register in which all are equal.
+/// A register of numbers, the argument type of functions of the score and of predicate masks: arithmetic, comparisons
+/// and the functions of `lane_functions`, elementwise. A plain number is broadcast to a register.
 template <class T>
 struct pack : lane_functions {
     using vector = typename detail::lanes_in_registers<T>::type;
     vector at;
-    HEED_NO_UNIQUE_ADDRESS detail::steps_of_lanes<T> steps;  // of places, where they are known
+    HEED_NO_UNIQUE_ADDRESS detail::steps_of_lanes<T> steps;  // of indices, if known
 
     pack() = default;
     template <class U>
@@ -407,7 +410,7 @@ struct pack : lane_functions {
                 at = pack(detail::pack_of<double>(x.at.exact)).at;
             }
         } else if constexpr (dual_element<T>) {
-            static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
+            static_assert(!dual_element<U>, "heed: scores of two types of dual numbers cannot be combined");
             at.value = __builtin_convertvector(x.at, typename vector::vector);
             at.slope = typename vector::vector{};
         } else {
@@ -427,7 +430,7 @@ HEED_SIMD_INLINE pack<std::int32_t> counted_from(auto first)
     count.at += static_cast<std::int32_t>(first);
     return count;
 }
-/// first, first + per_lane, ... of a place.
+/// first, first + per_lane, ... of an index.
 HEED_SIMD_INLINE pack<std::int32_t> stepping(const strided_index& steps)
 {
     pack<std::int32_t> x;
@@ -447,7 +450,7 @@ template <class X>
     requires(std::is_integral_v<X>)
 HEED_SIMD_INLINE strided_index steps_of(X x) { return {true, static_cast<std::int32_t>(x)}; }
 
-/// The lanes from(0), from(1), … of x and y, side by side.
+/// The lanes from(0), from(1), … of the concatenation of x and y.
 template <int (*from)(std::size_t), class T>
 HEED_SIMD_INLINE pack<T> shuffled(const pack<T>& x, const pack<T>& y)
 {
@@ -465,18 +468,18 @@ HEED_SIMD_INLINE pack<T> shuffled(const pack<T>& x, const pack<T>& y)
     return result;
 }
 constexpr int backwards(std::size_t lane) { return static_cast<int>(lane_count - 1 - lane); }
-/// The lanes from the last to the first.
+/// The lanes in reverse order.
 template <class T>
 HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
 {
     return detail::shuffled<backwards>(x, x);
 }
 
-/// What lane_memo keeps: functions of numbers from slot.first on.
+/// The functions with results in a lane_memo, for numbers from slot.first on.
 enum class kept_function : std::uint64_t { sine, cosine, quotient, rest };
 
-/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Factors have no sign, so
-/// that a bit is free, and not all bits of an exponent, as divisors have here.
+/// A function with its factor, which is finite and nonnegative, or its divisor, as one number. Factors leave the sign
+/// bit free, and never have all exponent bits set, as divisors do here.
 template <kept_function f>
 HEED_SIMD_INLINE std::uint64_t name_of(double by)
 {
@@ -506,7 +509,7 @@ HEED_SIMD_INLINE simd::vec<float> numbers_from(std::int32_t first, double by)
     return result;
 }
 
-/// Of distances, those of all keys, and of as many queries behind this one as there is room for.
+/// Computes f ahead for distances: of all keys, and of the following queries up to the capacity.
 template <kept_function f>
 [[gnu::noinline]] void compute_ahead(lane_memo& memo, std::size_t k, std::int32_t lowest, std::int32_t per_lane,
                                      std::int32_t per_key, double by)
@@ -523,7 +526,7 @@ template <kept_function f>
         simd::store(slot.numbers + i, numbers_from<f>(strided_index::plus(slot.first, i), by));
 }
 
-/// f of each lane, or of those that are computed ahead; x.call is not null, and x.per_lane 1, 0 or −1.
+/// f of each lane, from the results that are computed ahead; x.call is not null, and x.per_lane is 1, 0 or −1.
 template <kept_function f>
 HEED_SIMD_INLINE simd::vec<float> function_of_steps(const strided_index& x, double by)
 {
@@ -545,8 +548,8 @@ HEED_SIMD_INLINE bool has_slot(const strided_index& x)
     return x.known && x.call != nullptr && x.call->next < lane_memo::slots && -1 <= x.per_lane && x.per_lane <= 1;
 }
 
-/// The sines or cosines of indices of scores: for floats, those of the doubles, rounded. Rounded angles would be off by
-/// more, far from 0.
+/// The sines or cosines of indices of scores: for floats, those of the doubles, rounded. Rounded angles would have
+/// larger errors, far from 0.
 template <bool cosine, class T>
 HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
 {
@@ -571,7 +574,7 @@ HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
     return result;
 }
 
-/// Lanes that are all the same are divided once, and those that follow each other for some keys ahead.
+/// Divides equal lanes once, and consecutive lanes for some keys ahead.
 template <kept_function f>
 HEED_SIMD_INLINE void divided_steps(const strided_index& x, std::int32_t by, pack<std::int32_t>& result)
 {
@@ -579,13 +582,13 @@ HEED_SIMD_INLINE void divided_steps(const strided_index& x, std::int32_t by, pac
         const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
         result = pack<std::int32_t>(y);
         result.steps = {true, y, 0, x.per_key == 0 ? 0 : strided_index::any, x.call};
-    } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
+    } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // division by a power of two is fast
         const simd::vec<float> y = function_of_steps<f>(x, by);
         std::memcpy(&result.at, &y, sizeof y);
     }
 }
 
-/// What is known of the steps of a `sign` b, its result.
+/// Sets the known steps of the result of a `sign` b.
 template <char sign, class A, class B, class T>
 HEED_SIMD_INLINE void take_steps(const A& a, const B& b, pack<T>& result)
 {

@@ -12,14 +12,14 @@
 #if defined(HEED_SIMD_AVX512) || defined(HEED_SIMD_AVX)
 #include <immintrin.h>
 #elif defined(HEED_SIMD_SSE2)
-#include <emmintrin.h>  // g++ reads <immintrin.h> in a third of the time that it needs for xtensor
+#include <emmintrin.h>  // not <immintrin.h>: it takes g++ a third of the time of xtensor
 #endif
 
-/// One register of floats or doubles, as wide as the compiler's target has them, and its functions for kernels.
+/// One register of floats or doubles, of the target's width, and its functions for kernels.
 ///
 /// Built on the vector extensions that g++ and clang share, so that `+ - * /` and comparisons work as usual; a
-/// comparison returns a mask for `select`. Intrinsics appear only where the extensions cannot express an instruction.
-/// The results of one element never depend on its place in the register. If the compiler may reassociate (-ffast-math
+/// comparison returns a mask for `select`. Intrinsics appear only if the extensions cannot express an instruction. The
+/// result of an element never depends on its position in the register. If the compiler may reassociate (-ffast-math
 /// -fno-finite-math-only), results agree to rounding, but a zero may lose its sign; and g++ then links start-up code
 /// that makes the processor treat subnormal numbers as 0.
 namespace heed::inline HEED_TARGET::simd {
@@ -86,7 +86,7 @@ HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v)
     std::memcpy(y, &v, sizeof v);
 }
 
-/// The first `count` < lanes elements; the rest is zero, and its memory is not touched.
+/// The first `count` < lanes elements; the rest is zero, and its memory is not accessed.
 template <class T>
 HEED_SIMD_INLINE vec<T> load(const T* x, std::size_t count)
 {
@@ -119,7 +119,7 @@ HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v, std::size_t co
 #endif
 }
 
-/// a where the mask holds, b elsewhere: selected, not computed, so that NaN in the other one does not matter.
+/// a where the mask holds, b elsewhere: selected, not computed, so that NaN in the other operand has no effect.
 template <class M, class V>
 HEED_SIMD_INLINE V select(M mask, V a, V b)
 {
@@ -133,7 +133,7 @@ HEED_SIMD_INLINE V as_written(V x)
 #if defined(__clang__) && defined(__x86_64__)
     return __arithmetic_fence(x);
 #elif defined(__ASSOCIATIVE_MATH__) && defined(__x86_64__)
-    asm("" : "+v"(x));  // g++ 12 takes a register apart for __builtin_assoc_barrier
+    asm("" : "+v"(x));  // g++ 12 splits a register for __builtin_assoc_barrier
     return x;
 #elif defined(__ASSOCIATIVE_MATH__)
     return __builtin_assoc_barrier(x);
@@ -253,8 +253,9 @@ template <>
 struct real<float> {
     static constexpr int mantissa = 23, bias = 127;
     // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place. A product that
-    // underflows takes a hundred times as long, and hidden scores are -inf: so `lowest` lies where nothing underflows.
-    // Scaled in two steps, both are by 0 there; AVX-512 scales at once, and is fast again from 2^-513 on.
+    // underflows takes a hundred times as long, and hidden scores are -inf: so `lowest` is chosen such that nothing
+    // underflows. The two-step scaling then multiplies by 0 in both steps; AVX-512 scales in one step, and is fast
+    // again from 2^-513 on.
 #if defined(HEED_SIMD_AVX512)
     static constexpr double lowest = -400;  // 2^-577
 #else
@@ -301,8 +302,8 @@ HEED_SIMD_INLINE vec<T> power_of_two(mask<T> n)
     return bits_as(vec<T>{}, (n + real<T>::bias) << real<T>::mantissa);
 }
 
-/// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2. Float: interpolated at the Chebyshev nodes, which moves exp(r) - 1 by at
-/// most 2.5e-8 of itself. Double: Taylor, whose first term left out is 4e-18.
+/// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2. Float: interpolated at the Chebyshev nodes, which changes exp(r) - 1 by
+/// a relative error of at most 2.5e-8. Double: Taylor, with a truncation error of 4e-18.
 template <class T>
 HEED_SIMD_INLINE vec<T> exp_tail(vec<T> r)
 {
@@ -317,8 +318,8 @@ HEED_SIMD_INLINE vec<T> exp_tail(vec<T> r)
 
 #if defined(HEED_SIMD_AVX512)
 /// x = 2^n m with m in [¾, 1½): ln x = n ln 2 - ln c + ln(1 + r), r = c m - 1, with c near 1/m from a table of 16,
-/// whose logarithms are nearly floats. c is 1 next to 1, so that nothing cancels; -1/32 <= r <= 1/16. n is infinite for
-/// 0 and infinity, m is NaN below 0.
+/// whose logarithms are nearly floats. c is 1 near m = 1, so that nothing cancels; -1/32 <= r <= 1/16. n is infinite
+/// for 0 and infinity, m is NaN below 0.
 HEED_SIMD_INLINE vec<float> log_by_table(vec<float> x)
 {
     const vec<float> c = {1.0F,         0.914179265F, 0.864982545F, 0.820596099F, 0.780449152F, 0.74428308F,
@@ -334,7 +335,7 @@ HEED_SIMD_INLINE vec<float> log_by_table(vec<float> x)
     const __m512i part = __m512i(bits_of(m) >> 19);  // the exponent's last bit and the mantissa's first: 16 cases
     const vec<float> r = fma(m, _mm512_maskz_permutexvar_ps(HEED_SIMD_ALL16, part, c), splat(-1.0F));
     const vec<float> rest = _mm512_maskz_permutexvar_ps(HEED_SIMD_ALL16, part, minus_log_c);
-    // Interpolated at the Chebyshev nodes: off by 5.9e-9 of ln(1 + r).
+    // Interpolated at the Chebyshev nodes: error 5.9e-9 of ln(1 + r).
     const vec<float> tail =
         polynomial<float>(r, {-0.4999999799512394, 0.3333417696702169, -0.2501231570096505, 0.19021256807034348});
     return fma(n, splats<float>(0.69314718055994530942), rest) + fma(r * r, tail, r);
@@ -376,7 +377,7 @@ HEED_SIMD_INLINE vec<T> log_by_quotient(vec<T> x)
     }
     return y;
 }
-/// Of any numbers; `const`, so that unused results are left out.
+/// For any numbers; `const`, so that unused results are omitted.
 template <class T>
 [[gnu::noinline, gnu::cold, gnu::const]] vec<T> log_of_any(const vec<T> x) noexcept
 {
@@ -385,7 +386,7 @@ template <class T>
 
 }  // namespace detail
 
-/// e^x, at most 2 ulp off; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
+/// e^x, error at most 2 ulp; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
 HEED_SIMD_INLINE auto exp(plain_register auto x) -> decltype(x)
 {
     using namespace detail;
@@ -407,7 +408,7 @@ HEED_SIMD_INLINE auto exp(plain_register auto x) -> decltype(x)
 #endif
 }
 
-/// e^x for x <= 0, with the bits of exp(x) where that is a normal number; 0 below, and for -inf; NaN for NaN.
+/// e^x for x <= 0, bit-identical to exp(x) if that is a normal number; 0 below, and for -inf; NaN for NaN.
 HEED_SIMD_INLINE auto exp_of_nonpositive(plain_register auto x) -> decltype(x)
 {
 #if defined(HEED_SIMD_AVX512)
@@ -415,7 +416,7 @@ HEED_SIMD_INLINE auto exp_of_nonpositive(plain_register auto x) -> decltype(x)
 #else
     using namespace detail;
     using T = number_in<decltype(x)>;
-    constexpr double least = sizeof(T) == 4 ? -87.3365 : -708.396;  // slightly above the logarithm of the least one
+    constexpr double least = sizeof(T) == 4 ? -87.3365 : -708.396;  // slightly above ln(smallest normal number)
     const auto none = x < splats<T>(least);
     const reduced<T> part = reduce<T>(max(splats<T>(least), x));
     const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
@@ -423,11 +424,11 @@ HEED_SIMD_INLINE auto exp_of_nonpositive(plain_register auto x) -> decltype(x)
 #endif
 }
 
-/// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
+/// tanh x, error at most 5 ulp; odd, exactly ±1 once that is the nearest number, NaN for NaN.
 ///
-/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond, it grows past 1, where it is cut off.
-/// Double, and float where the rounding of unfused products would be too much: with E = exp(2|x|) - 1,
-/// tanh |x| = E / (E + 2), which keeps its accuracy near 0.
+/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond 9 it exceeds 1 and is clamped. Double, and
+/// float if the rounding of unfused products would be too large: with E = exp(2|x|) - 1, tanh |x| = E / (E + 2), which
+/// is accurate near 0.
 HEED_SIMD_INLINE auto tanh(plain_register auto x) -> decltype(x)
 {
     using namespace detail;
@@ -470,21 +471,22 @@ template <class V>
 HEED_SIMD_INLINE V log1p(V x)
 {
     const V u = as_written(x + 1), lost = x - as_written(u - 1);
-    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
+    return log(u) + select(u == x, V{}, lost) / u;  // if adding 1 has no effect, x may be infinite
 }
 
 /// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
 HEED_SIMD_INLINE auto sigmoid(plain_register auto x) { return 1 / (1 + exp(-x)); }
 
-/// Φ(x) = (1 + erf(x / √2)) / 2, at most 1 ulp of 1 off; within [0, 1], NaN for NaN.
+/// Φ(x) = (1 + erf(x / √2)) / 2, error at most 1 ulp of 1; within [0, 1], NaN for NaN.
 ///
-/// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. S is smooth up to infinity as a function of
-/// (a − k) / (a + k), which lies between -1 and 1; interpolated at the Chebyshev nodes: off by 2e-8 and 4e-17.
+/// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. As a function of
+/// (a − k) / (a + k), which is between -1 and 1, S is smooth up to infinity; it is interpolated at the Chebyshev nodes,
+/// with errors of 2e-8 (float) and 4e-17 (double).
 HEED_SIMD_INLINE auto normal_cdf(plain_register auto x) -> decltype(x)
 {
     using namespace detail;
     using T = number_in<decltype(x)>;
-    const vec<T> far = splats<T>(40);  // where Φ(−a) is 0; NaN stays NaN
+    const vec<T> far = splats<T>(40);  // Φ(−a) is 0 here; NaN stays NaN
     vec<T> a = select(x < T(0), -x, x);
     a = select(a > far, far, a);
     const vec<T> k = splats<T>(sizeof(T) == 4 ? 3.5 : 4.5), t = (a - k) / (a + k);
@@ -513,14 +515,14 @@ HEED_SIMD_INLINE auto sum(plain_register auto v)
     return detail::fold<number_in<decltype(v)>, register_bytes>(
         v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
-/// The greatest lane, if none is NaN (which lane a NaN hides depends on the width).
+/// The maximum lane, if none is NaN (the effect of a NaN depends on the width).
 HEED_SIMD_INLINE auto max(plain_register auto v)
 {
     return detail::fold<number_in<decltype(v)>, register_bytes>(
         v, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
 }
 
-/// Whether any lane is not below the limit, or NaN.
+/// Whether any lane is NaN or at least the limit.
 template <class T>
 HEED_SIMD_INLINE bool any_not_below(vec<T> x, std::type_identity_t<T> limit)
 {

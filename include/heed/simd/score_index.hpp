@@ -20,23 +20,23 @@
 ///     attend(memory, queries, causal{} & boolean_mask{seen} & additive_mask{bias});
 ///
 /// A predicate mask is any callable from a score_index to a lane_mask (or bool), true = attend. `&`, `|` and `!`
-/// combine masks, those of tensors and of lengths as well; additive ones by `&` alone. It is evaluated for each query
-/// and key before their score, and blocks of keys that no query sees are skipped. It may have these; then it is only
-/// evaluated for keys in the one and not in the other:
+/// combine masks, including tensor and lengths masks; additive masks combine only by `&`. A predicate mask is evaluated
+/// for each query and key before their score, and blocks of keys that no query sees are skipped. It may define two
+/// ranges; then it is only evaluated for keys in the visible but not in the full range:
 ///
-///     // No query of [first, last] sees a key outside of it; every query of [first, last] sees all keys in it.
+///     // Queries in [first, last] see no key outside the visible range, and all keys in the full range.
 ///     key_range visible_range(std::int32_t first, std::int32_t last) const;
 ///     key_range full_range(std::int32_t first, std::int32_t last) const;
 namespace heed::inline HEED_TARGET {
 
 /// The indices of a register of scores.
 struct score_index {
-    std::int32_t batch = 0;       // the number of the sentence in the batch
-    std::int32_t head = 0;        // the number of the head, in a mechanism of several; else 0
+    std::int32_t batch = 0;       // the index of the sentence in the batch
+    std::int32_t head = 0;        // the index of the head, in a mechanism of several heads; else 0
     pack<std::int32_t> query;     // counted from the first query, by the state
-    pack<std::int32_t> key;       // counted from the first of its sentence
-    pack<std::int32_t> diagonal;  // for masks, the key that the query stands at: the last query stands at the last key;
-                                  // for functions of scores, which also run step by step, the query's number
+    pack<std::int32_t> key;       // counted from the first key of its sentence
+    pack<std::int32_t> diagonal;  // for masks, the key at the query's position: the last query is at the last key;
+                                  // for functions of scores, which also run step by step, the query's index
 
     score_index() : query(0), key(0), diagonal(0) {}
     // Register by register: a copy of the whole block would go through memory, and stall there.
@@ -68,13 +68,13 @@ struct key_range {
     std::int32_t begin = 0, end = std::numeric_limits<std::int32_t>::max();
 
     bool empty() const { return begin >= end; }
-    /// Are all of first … last within it?
+    /// Does it contain all of first … last?
     bool contains(std::int32_t first, std::int32_t last) const { return begin <= first && last < end; }
 };
 
 namespace detail {
 
-/// An index as functions of scores see it.
+/// The index for functions of scores.
 HEED_SIMD_INLINE score_index for_score(score_index p)
 {
     p.diagonal.at = p.query.at;
@@ -84,7 +84,7 @@ HEED_SIMD_INLINE score_index for_score(score_index p)
 
 inline constexpr key_range all_keys{}, no_keys{0, 0};
 
-/// The answers of masks that say nothing: any key may be seen, and none surely is.
+/// The ranges of masks that do not declare any: every key may be seen, and no key surely is.
 template <class Mask>
 key_range visible_range_of(const Mask& mask, std::int32_t first, std::int32_t last)
 {
@@ -106,12 +106,12 @@ key_range full_range_of(const Mask& mask, std::int32_t first, std::int32_t last)
 
 }  // namespace detail
 
-/// Marks predicate masks, so that `&`, `|`, `!` find them; a lambda beside one need not be marked.
+/// Marks predicate masks, so that `&`, `|`, `!` find them; a lambda combined with one need not be marked.
 struct predicate_mask {};
 
 namespace detail {
 
-/// Masks of tensors, of lengths, and of places that only a call knows: see masks/predicates.hpp.
+/// Masks of tensors, of lengths, and of positions that are known only in a call: see masks/predicates.hpp.
 template <class Mask>
 inline constexpr bool of_a_call = false;
 template <std::size_t N>
@@ -134,12 +134,12 @@ template <class Mask>
 concept marked_mask =
     std::is_base_of_v<predicate_mask, Mask> || std::is_same_v<Mask, causal> || detail::of_a_call<Mask>;
 
-/// A function of an index that is a mask and does not say so, such as a lambda.
+/// A function of an index that is a mask without being marked, such as a lambda.
 template <class Mask>
 concept bare_mask = !marked_mask<Mask> && !tensor<Mask> && !detail::lazy_expression<Mask> &&
                     std::is_invocable_r_v<lane_mask, const Mask&, const score_index&>;
 
-/// A mask of a function, marked: `!mask_mod{f}`. The built-in `!` of a lambda means something else.
+/// A marked mask of a function: `!mask_mod{f}`. The built-in `!` of a lambda has another meaning.
 template <class Function>
 struct mask_mod : predicate_mask {
     Function sees;
@@ -148,14 +148,14 @@ struct mask_mod : predicate_mask {
     lane_mask operator()(const score_index& p) const { return lane_mask(sees(p)); }
 };
 
-/// Keys not behind the query.
+/// Keys that are not after the query.
 struct not_behind : predicate_mask {
     lane_mask operator()(const score_index& p) const { return p.key <= p.diagonal; }
     key_range visible_range(std::int32_t, std::int32_t last) const { return {0, last + 1}; }
     key_range full_range(std::int32_t first, std::int32_t) const { return {0, first + 1}; }
 };
 
-/// Keys less than `size` before or behind the query: the query itself and size − 1 on each side.
+/// Keys less than `size` before or after the query: the query itself and size − 1 on each side.
 struct sliding_window : predicate_mask {
     std::int32_t size = 1;
 
@@ -168,7 +168,7 @@ struct sliding_window : predicate_mask {
     key_range full_range(std::int32_t first, std::int32_t last) const { return around(last, first); }
 
 private:
-    /// Keys less than `size` behind `from` and before `to`; a size may be the greatest number there is.
+    /// Keys less than `size` before `from` and after `to`; a size may be the maximum of its type.
     key_range around(std::int64_t from, std::int64_t to) const
     {
         const std::int64_t begin = from - size + 1, end = to + size, most = std::numeric_limits<std::int32_t>::max();
@@ -177,7 +177,7 @@ private:
     }
 };
 
-/// a & b: attend where both masks say so.
+/// a & b: attend where both masks are true.
 template <class A, class B>
 struct both_masks : predicate_mask {
     A a;
@@ -201,7 +201,7 @@ private:
     }
 };
 
-/// a | b: attend where one of the masks says so, or both.
+/// a | b: attend where at least one mask is true.
 template <class A, class B>
 struct either_mask : predicate_mask {
     A a;
@@ -223,7 +223,7 @@ struct either_mask : predicate_mask {
     }
 };
 
-/// !a: attend where the mask says no.
+/// !a: attend where the mask is false.
 template <class A>
 struct not_mask : predicate_mask {
     A a;
@@ -245,7 +245,7 @@ struct not_mask : predicate_mask {
 
 namespace detail {
 
-/// Do `visible_range` and `full_range` say all there is to know of blocks of keys?
+/// Do `visible_range` and `full_range` define the mask completely?
 template <class Mask>
 inline constexpr bool told_by_ranges = requires(const Mask& mask)
 {
@@ -267,12 +267,12 @@ const Mask& as_predicate(const Mask& mask)
     return mask;
 }
 
-/// Two masks, one of which may be a bare function, or both.
+/// Two masks, where one or both may be a bare function.
 template <class A, class B>
 concept combined_masks = marked_mask<A> || marked_mask<B> ||(bare_mask<A>&& bare_mask<B>);
 
-/// The keys that the last query of a memory of one sentence sees, if a mask says that they are all of those in reach;
-/// else none.
+/// The keys that the last query of a memory of one sentence sees, if the mask declares its whole visible range as full;
+/// else an empty range.
 template <class Mask>
 std::pair<std::size_t, std::size_t> seen_in_one_piece(const Mask& mask, const auto& memory)
 {
@@ -284,11 +284,11 @@ std::pair<std::size_t, std::size_t> seen_in_one_piece(const Mask& mask, const au
     return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
 }
 
-/// Not `causal` alone, which the mechanisms know.
+/// Not `causal` alone, which the mechanisms handle directly.
 template <class Mask>
 concept any_predicate_mask = std::is_base_of_v<predicate_mask, Mask>;
 
-/// How many additive masks a mask has.
+/// The number of additive masks in a mask.
 template <class Mask>
 inline constexpr std::size_t biases_in = 0;
 template <class Bias>
@@ -297,9 +297,8 @@ template <class A, class B>
 inline constexpr std::size_t biases_in<both_masks<A, B>> = biases_in<A> + biases_in<B>;
 
 #define HEED_SAYS_ADDED_NUMBERS                                                                                        \
-    "heed: an additive mask has no truth values: `&` puts one beside other masks, `|` and `!` have no meaning for "    \
-    "it, "                                                                                                             \
-    "and the numbers of two are added before"
+    "heed: an additive mask has no truth values: combine it with other masks by `&`, not by `|` or `!`; "              \
+    "add the numbers of two additive masks first"
 
 }  // namespace detail
 

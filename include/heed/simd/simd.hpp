@@ -15,8 +15,8 @@
 /// (simd/dual_registers.hpp).
 namespace heed::inline HEED_TARGET::simd {
 
-/// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which from
-/// DRAM runs at half the speed (one load instruction then reads all rows, which may defeat prefetching).
+/// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which runs at
+/// half the speed from DRAM (one load instruction then reads all rows, which may defeat prefetching).
 template <std::size_t count, class F>
 HEED_SIMD_INLINE void unrolled(F&& f)
 {
@@ -29,7 +29,7 @@ HEED_SIMD_INLINE void unrolled(F&& f)
 
 namespace detail {
 
-/// Of two registers as blocks of m lanes, side by side: the sums of every two neighbors.
+/// For two concatenated registers as blocks of m lanes: the sums of adjacent pairs of blocks.
 template <std::size_t m, class V, std::size_t... i>
 HEED_SIMD_INLINE V sum_of_neighbors(V a, V b, std::index_sequence<i...>)
 {
@@ -58,7 +58,7 @@ HEED_SIMD_INLINE void transpose_blocks(vec<T> (&rows)[lanes<T>])
 
 }  // namespace detail
 
-/// The sums of the lanes of four registers, y[0] … y[3]: folded in halves as one register is, all four together.
+/// The sums of the lanes of four registers, y[0] … y[3]: folded in halves like a single register, all four together.
 template <class T>
 HEED_SIMD_INLINE void sums(std::type_identity_t<vec<T>> a, std::type_identity_t<vec<T>> b,
                            std::type_identity_t<vec<T>> c, std::type_identity_t<vec<T>> d, T* y)
@@ -92,8 +92,8 @@ HEED_SIMD_INLINE vec<T> fill_behind(std::type_identity_t<vec<T>> v, std::size_t 
     return select(lane < limit, static_cast<vec<T>>(v), splat(rest));
 }
 
-/// f(few, i) for `few` numbers i, i + 1, … at a time from `first` on, and f(1, i) for each that is left; few and 1 are
-/// constants.
+/// f(few, i) for `few` numbers i, i + 1, … at a time from `first` on, and f(1, i) for each remaining number; few and 1
+/// are constants.
 template <std::size_t few, class F>
 HEED_SIMD_INLINE void in_groups(std::size_t first, std::size_t last, F&& f)
 {
@@ -101,7 +101,7 @@ HEED_SIMD_INLINE void in_groups(std::size_t first, std::size_t last, F&& f)
     for (; first < last; ++first) f(std::integral_constant<std::size_t, 1>{}, first);
 }
 
-/// A square of registers becomes its transpose.
+/// Transposes a square of registers.
 template <class T>
 HEED_SIMD_INLINE void transpose(vec<T> (&rows)[lanes<T>])
 {
@@ -148,11 +148,11 @@ inline void transform(std::size_t n, T* y, F&& f, const X*... x)
     if (i < n) store(y + i, f(load(x + i, n - i)...), n - i);
 }
 
-/// How far ahead a loop over memory that no cache holds asks for more, in bytes. A processor's own guess begins anew at
-/// every page, which leaves a third of the bandwidth unused.
+/// The prefetch distance, in bytes, of a loop over memory that no cache holds. The processor's own prefetcher restarts
+/// at every page, which leaves a third of the bandwidth unused.
 inline constexpr std::size_t bytes_ahead = 8192;
 
-/// Asks for n numbers that will be read, bytes_ahead from now. They need not exist.
+/// Prefetches n numbers, bytes_ahead from here. They need not exist.
 template <class T>
 HEED_SIMD_INLINE void fetch_ahead(const T* now, std::size_t n)
 {
@@ -161,7 +161,7 @@ HEED_SIMD_INLINE void fetch_ahead(const T* now, std::size_t n)
     for (std::size_t i = 0; i < n * sizeof(T); i += line) __builtin_prefetch(reinterpret_cast<const void*>(first + i));
 }
 
-/// Is a block of so many numbers so large that fetch_ahead pays?
+/// Is a block of this size large enough for fetch_ahead to pay?
 template <class T>
 constexpr bool worth_fetching(std::size_t numbers)
 {

@@ -8,20 +8,20 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/simd.hpp>
 
-/// How places change from lane to lane, and with the next key.
+/// How indices change from lane to lane, and from key to key.
 ///
-///     the number of lane i = first + i · per_lane;  with the next key + per_key
+///     index of lane i = first + i · per_lane;  for the next key + per_key
 ///
-/// Sums and differences of such numbers are such numbers, and products with constants. A table is then read without an
-/// index for each lane, and a function of one such number, a sine of the distance, is computed for some keys ahead.
-/// Kernels set steps where they make places; all but `first` is known to the compiler.
+/// Such indices are closed under sums, differences and products with constants. A table is then read without an index
+/// for each lane, and a function of one such index, such as a sine of the distance, is computed for some keys ahead.
+/// Kernels set steps when they create indices; the compiler knows everything except `first`.
 namespace heed::inline HEED_TARGET {
 
-/// As many as a register has floats, whatever T is.
+/// The number of floats in a register, for any T.
 inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
 
-/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. The
-/// compiler leaves out the one that is not used.
+/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as a float for scores in float. The
+/// compiler omits the one that is not used.
 struct place_number {
     double exact;
     float near;
@@ -29,22 +29,22 @@ struct place_number {
 
 namespace detail {
 
-/// Numbers computed ahead, or found again with the next key, while a thread runs functions through the tiles of a call.
-/// The k-th call for such numbers has the k-th slot; a slot knows what it holds.
+/// Numbers that are computed ahead, or reused for the next key, while a thread runs functions through the tiles of a
+/// call. The k-th use of such numbers has the k-th slot; a slot identifies its contents.
 class lane_memo {
 public:
     static constexpr std::size_t slots = 16;
     static constexpr std::uint64_t no_function = ~std::uint64_t{0};
 
-    /// Numbers of a function or of a table: it is named after one of the two.
+    /// Numbers of a function or of a table, identified by one of the two.
     struct slot {
         std::uint64_t function = no_function;
-        std::uint64_t table = 0, by = 0;  // its memory, and its steps
+        std::uint64_t table = 0, by = 0;  // the table's memory, and its steps
         std::int32_t first = 0, count = 0;
         float* numbers = nullptr;  // of a function
     };
 
-    /// Numbers of a slot: all distances of so many queries and keys, unless they are too many.
+    /// The size of a slot: all distances of these queries and keys, up to a maximum.
     static constexpr std::size_t numbers_for(std::size_t queries, std::size_t keys)
     {
         constexpr std::size_t most = 4096, least = lane_count * lane_count;
@@ -73,7 +73,7 @@ public:
     slot& at(std::size_t k) { return slot_[k]; }
     float* square_at(std::size_t k) { return square_[k]; }  // numbers of a table
     std::int32_t count() const { return count_; }           // of a slot
-    std::int32_t keys() const { return keys_; }             // of a sentence, or so many numbers
+    std::int32_t keys() const { return keys_; }             // of a sentence, at most count()
 
 private:
     slot slot_[slots];
@@ -85,7 +85,7 @@ private:
 struct strided_index {
     bool known = false;
     std::int32_t first = 0, per_lane = 0, per_key = 0;
-    lane_memo::call* call = nullptr;  // or null: nothing is kept
+    lane_memo::call* call = nullptr;  // null: nothing is kept
 
     static constexpr std::int32_t any = 1 << 30;  // per_key, if it is not known
 
@@ -94,7 +94,7 @@ struct strided_index {
         return per_lane < 0 ? plus(first, per_lane * static_cast<std::int32_t>(lane_count - 1)) : first;
     }
 
-    // Like lanes, these go round at the greatest number.
+    // Like lanes, these wrap around at the maximum.
     HEED_SIMD_INLINE static std::int32_t plus(std::int32_t a, std::int32_t b)
     {
         return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
@@ -123,7 +123,7 @@ struct scaled_steps {
 
 template <class>
 struct no_steps {};
-/// What lanes of T know of their steps.
+/// The steps that lanes of T carry.
 template <class T>
 using steps_of_lanes =
     std::conditional_t<std::is_same_v<T, std::int32_t>, strided_index,

@@ -12,7 +12,7 @@ namespace heed::inline HEED_TARGET::simd {
 
 /// During its lifetime, this thread treats subnormal numbers as 0: those below 1.2e-38 in float, and below 2.2e-308 in
 /// double. Intel processors multiply such numbers slowly, and the softmax of widely spread scores contains many of
-/// them, as with ALiBi. Without SSE, it does nothing.
+/// these, for example with ALiBi. Without SSE, it does nothing.
 class without_subnormals {
 #if defined(HEED_SIMD_HAS_MXCSR)
 public:
@@ -23,7 +23,7 @@ public:
 private:
     static constexpr unsigned exceptions = 0x3f, operands_are_zero = 0x40, results_are_zero = 0x8000;
 
-    /// Not moved by the compiler among computations.
+    /// The compiler must not move it among computations.
     [[gnu::noinline]] static void set(unsigned control) { _mm_setcsr(control); }
 
     unsigned before_;

@@ -12,8 +12,9 @@
 ///
 ///     sin x = (−1)^k sin r,  r = x − k π,  |r| <= π / 2;     cos x = (−1)^(k+1) sin r,  r = x − (k + ½) π
 ///
-/// π is subtracted in parts, so that r is exact to the last place also where it is nearly 0 (Cody and Waite 1980), and
-/// sin r = r + r³ P(r²). Beyond π's parts, from 1e5 (float) and 1e6 (double) on, the standard library computes a lane.
+/// π is subtracted in parts, so that r is exact to the last place even near 0 (Cody and Waite 1980), and
+/// sin r = r + r³ P(r²). Beyond the range of these parts, from 1e5 (float) and 1e6 (double) on, the standard library
+/// computes each lane.
 namespace heed::inline HEED_TARGET::simd {
 
 namespace detail {
@@ -24,17 +25,17 @@ template <>
 struct sines<float> {
     static constexpr double farthest = 1e5;
     static constexpr double pi[] = {3.1415927410125732422, -8.7422776573475857731e-8, -3.4302490200117637456e-15};
-    // Minimax up to 1.575, which a rounded quotient may reach: off by 6.2e-9 of the sine. Rounded so that cos 0 is 1.
+    // Minimax up to 1.575, which a rounded quotient may reach: error 6.2e-9 of the sine. Rounded so that cos 0 is 1.
     static constexpr double tail[] = {-0.166666597, 0.00833306275, -0.000198092515, 2.60497973e-06};
 };
 template <>
 struct sines<double> {
     static constexpr double farthest = 1e6;
     static constexpr double pi[] = {3.141592653589793116, 1.2246467991473532072e-16, -2.9947698097183396659e-33};
-    // 33 bits each, whose products with k are exact, and the rest
+    // 33 bits each, so that products with k are exact, and the rest
     static constexpr double short_pi[] = {3.1415926534682512283, 1.2154201012607931953e-10, 4.0445324974223329116e-21,
                                           1.695685532073779914e-31};
-    // Minimax: off by 2.8e-19.
+    // Minimax: error 2.8e-19.
     static constexpr double tail[] = {-0.16666666666666665568,    0.0083333333333331941802,  -0.00019841269841209171502,
                                       2.7557319211128797605e-6,   -2.5052106872001110679e-8, 1.6058939664485110788e-10,
                                       -7.6429903841977536338e-13, 2.7211630566072285019e-15};
@@ -57,7 +58,7 @@ HEED_SIMD_INLINE vec<float> without_turns(vec<float> x, vec<float> k)
     if constexpr (fma_is_fused) {
         for (const double part : sines<float>::pi) x = as_written(fma(k, splats<float>(-part), x));
         return x;
-    } else {  // products with parts of π as short as floats are not exact; in doubles they are
+    } else {  // products with short parts of π are not exact in floats; in doubles they are
         typedef float half __attribute__((vector_size(register_bytes / 2)));
         half from[2], turns[2];
         std::memcpy(&from, &x, sizeof x);
@@ -72,7 +73,7 @@ HEED_SIMD_INLINE vec<float> without_turns(vec<float> x, vec<float> k)
     }
 }
 
-/// Sines or cosines, where numbers of a register are too large; `const`, so that unused results are left out.
+/// Sines or cosines if numbers of a register are too large; `const`, so that unused results are omitted.
 template <bool cosine, class T>
 [[gnu::noinline, gnu::cold, gnu::const]] vec<T> far_sines(const vec<T> x, vec<T> y) noexcept
 {
@@ -102,8 +103,8 @@ HEED_SIMD_INLINE vec<T> sine(vec<T> x)
     return y;
 }
 
-/// (−1)^k (x − k π), |…| <= π / 2, whose sine is that of x; with `cosine`, its cosine. Off by less than half of x's own
-/// last place, if the result is within its bounds at all.
+/// (−1)^k (x − k π), |…| <= π / 2; its sine is that of x, or with `cosine` the cosine of x. The error is less than half
+/// of x's last place, if the result is within its bounds.
 template <bool cosine>
 HEED_SIMD_INLINE vec<double> within_half_a_turn(vec<double> x)
 {
@@ -158,7 +159,7 @@ HEED_SIMD_INLINE vec<float> rounded_sine(vec<double> a, vec<double> b)
 
 }  // namespace detail
 
-/// sin x and cos x, at most 2.5 ulp off and never beyond ±1; NaN for what is not finite.
+/// sin x and cos x, error at most 2.5 ulp and never beyond ±1; NaN for infinity and NaN.
 HEED_SIMD_INLINE auto sin(plain_register auto x) { return detail::sine<false, number_in<decltype(x)>>(x); }
 HEED_SIMD_INLINE auto cos(plain_register auto x) { return detail::sine<true, number_in<decltype(x)>>(x); }
 

@@ -174,7 +174,7 @@ TEST_CASE("keys from other annotations than the values, without lengths and with
     const attention attend{additive(), normalize::softmax{}, combine::weighted_sum{}};
     CHECK(support::message_of<shape_error>([&] {
               attend.on(keys, random({B, T + 1, Q}, 54));
-          }) == "attention::on: the values is [2,6,3] but must be [2,5,3] (one for each annotation)");
+          }) == "attention::on: the values are [2,6,3] but must be [2,5,3] (one for each annotation)");
 }
 
 TEST_CASE("every hop's context")

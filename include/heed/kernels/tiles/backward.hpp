@@ -17,26 +17,26 @@
 #include <heed/simd/lookup_table.hpp>
 #include <heed/simd/simd.hpp>
 
-/// The backward pass of a block of queries, tile by tile. It computes scores again, and weights from the rule's
+/// The backward pass of a block of queries, tile by tile. It recomputes the scores, and the weights from the rule's
 /// numbers.
 ///
 ///     dw_j = ∂c · v_j            ∂v_j += w_j ∂c
 ///     de_j = slope(w_j) (dw_j − m)            m: `center` of kernels/tiles/normalizer_rules.hpp
 ///     ∂q += scale Σ_j de_j k_j,  ∂k_j += scale · de_j q
 ///
-/// `reference::backward` of kernels/tiles/reference.hpp computes the same in a plain loop over queries and keys; tests
-/// compare the two.
+/// `reference::backward` of kernels/tiles/reference.hpp computes the gradients in a plain loop over queries and keys;
+/// tests compare the two.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
 
-/// Rows that the backward pass reads or writes soon: of the next block of queries, and of the next tile of keys.
+/// Prefetching for the backward pass: rows of the next block of queries, and of the next tile of keys.
 template <std::size_t registers, class T>
 struct backward_prefetch {
     prefetch<const T> queries, contexts, d_contexts, keys, values;
     prefetch<T> d_queries, d_keys, d_values;
 
-    /// The rows that are read after the tile whose keys end here.
+    /// Selects the rows that are read after the tile that ends with this key.
     HEED_SIMD_INLINE void begin_tile(const next_rows<registers, T>& next, const head<T>& of,
                                      const head_gradients<T>& to, std::size_t end)
     {
@@ -59,13 +59,13 @@ struct backward_prefetch {
 };
 
 /// The steps of `backward` for a block of queries. Rows of lanes are members between tiles, and locals within a tile,
-/// so that they stay in registers there.
+/// so that they stay in registers.
 template <std::size_t registers, class Compare, class T, class Rule>
 class backward_pass {
 public:
     using row = tiles::row<T, registers>;
 
-    /// Products of numbers that are not finite select, which is slow: `selects`.
+    /// `selects`: products skip zero factors, which is slow, because some numbers are not finite.
     backward_pass(const query_block<T>& block, const Rule& rule, const forward_results<T>& from,
                   const head_gradients<T>& to, bool selects)
         : block_(block),
@@ -89,7 +89,7 @@ public:
         selects_ = selects || !compare_.finite() || !finite_lanes<registers>(of.value_width, block.n, d_panel_);
     }
 
-    /// The means m of each query, which need all tiles.
+    /// The mean m of each query, which needs all tiles.
     void find_means()
     {
         T means[width] = {};
@@ -103,7 +103,7 @@ public:
         }
     }
 
-    /// Gradients of the tiles with wants(tile).
+    /// Adds the gradients of the tiles with wants(tile).
     HEED_SIMD_INLINE void add_gradients(const auto& wants)
     {
         const head<T>& of = block_.of;
@@ -130,7 +130,7 @@ public:
         });
     }
 
-    /// Are the sums over all keys finite? Else the pass has to be repeated, and to select.
+    /// Are the sums over all keys finite? If not, the pass has to be repeated with `selects`.
     bool is_finite() { return selects_ || to_.queries.data == nullptr || compare_.sums_finite(); }
 
     /// Adds the sums over all keys to the gradients of the queries and of the rule's number.
@@ -150,17 +150,17 @@ private:
     static constexpr std::size_t width = lanes<T, registers>, tile_size = tiles::keys * width;
     static constexpr bool has_number = requires(const Rule& rule, simd::vec<T> w) { rule.bend(w); };
 
-    /// The numbers of a tile, [keys][lanes]; null if not needed.
+    /// The arrays of a tile, [keys][lanes]; null if not needed.
     struct numbers_of_tile {
         T* weights = nullptr;
-        T* d_scores = nullptr;  // first the gradients of the weights
+        T* d_scores = nullptr;  // initially the gradients of the weights
         T* slopes = nullptr;    // of the score_mod
-        T* products = nullptr;  // scores before the score_mod, if its table learns
+        T* products = nullptr;  // scores before the score_mod, if its table is trained
         T* shares = nullptr;    // of a sequential rule
         T* earlier = nullptr;   // Σ_{i<j} w_i dw_i of all keys, of a sequential rule
     };
 
-    /// The weights of a tile, and in d_scores their gradients. Returns false if all weights are 0.
+    /// Recomputes the weights of a tile, and stores their gradients in d_scores. Returns false if all weights are 0.
     bool recompute_weights(const visible_tile& visible)
     {
         const head<T>& of = block_.of;
@@ -205,7 +205,7 @@ private:
         return pulled;
     }
 
-    /// Σ_{i<j} w_i dw_i of each key of a sequential rule, where Σ_i w_i dw_i − Σ_{i≥j} w_i dw_i is not finite.
+    /// Σ_{i<j} w_i dw_i for each key of a sequential rule, if Σ_i w_i dw_i − Σ_{i≥j} w_i dw_i is not finite.
     void sum_earlier_keys()
     {
         tile_.earlier = here_.take<T>(block_.of.positions * width);
@@ -226,7 +226,7 @@ private:
         });
     }
 
-    /// Gradients of weights become those of scores, from the last key to the first.
+    /// Converts gradients of weights to those of scores, from the last key to the first.
     HEED_SIMD_INLINE void gradients_of_scores(const visible_tile& visible, backward_prefetch<registers, T>& ahead)
     {
         using namespace simd;
@@ -252,7 +252,7 @@ private:
         d_number_ = d_number;
     }
 
-    /// de = slope(w) (dw − m) of a register of a tile; adds to the gradient of the rule's number.
+    /// de = slope(w) (dw − m) for a register of a tile; adds to the gradient of the rule's number.
     HEED_SIMD_INLINE simd::vec<T> gradient(const numbers_of_tile& tile, std::size_t at, simd::vec<T> mean,
                                            [[maybe_unused]] simd::vec<T>& d_number) const
     {
@@ -266,8 +266,8 @@ private:
         return d;
     }
 
-    /// The same of a sequential rule, for the tile whose first number is the first-th of all keys. `later`: Σ w_i dw_i
-    /// of the keys behind this one, to which it is added.
+    /// de for a sequential rule, for the tile that starts at index `first` of all keys. `later`: Σ w_i dw_i of the
+    /// later keys, to which this key's term is added.
     HEED_SIMD_INLINE simd::vec<T> sequential_gradient(const numbers_of_tile& tile, std::size_t at, std::size_t first,
                                                       simd::vec<T> mean, simd::vec<T>& later) const
     {
@@ -278,7 +278,7 @@ private:
         return rule_.gradient(share, pulled, tile.earlier == nullptr ? mean - later : load(tile.earlier + first + at));
     }
 
-    /// Nothing keeps the weights of lanes without queries from being infinite.
+    /// Clears lanes without queries; their weights may be infinite.
     void clear_lanes_without_queries(std::size_t count)
     {
         const std::size_t n = block_.n;
@@ -286,7 +286,7 @@ private:
             std::fill(tile_.d_scores + j * width + n, tile_.d_scores + (j + 1) * width, T(0));
     }
 
-    /// Gradients of modified scores become those of the products; adds to the gradient of the table.
+    /// Converts gradients of modified scores to those of the products; adds to the gradient of the table.
     void through_score_mod(const visible_tile& visible)
     {
         if (learns_) block_.mod.table_gradient(block_.of, visible, tile_.products, tile_.d_scores, to_.table);
@@ -305,7 +305,7 @@ private:
     typename Compare::template block<registers, T> compare_;
     std::array<row, Rule::numbers> z_;  // the rule's numbers
     row mean_;                          // m of each query
-    row later_ = row::all(0);           // Σ_i w_i dw_i of the keys behind a tile
+    row later_ = row::all(0);           // Σ_i w_i dw_i of the keys after a tile
     row d_number_ = row::all(0);        // the gradient of the rule's number
     carried<registers, Rule, T> rest_;
     T* d_panel_;  // ∂c in lanes, [value_width][lanes]
@@ -314,8 +314,8 @@ private:
 
 }  // namespace detail
 
-/// Adds the gradients of a block of queries, over the tiles `tile` with wants(tile). Where a weight is 0, as at a
-/// hidden key, the gradient is 0, whatever the key, its value, the query and ∂c are.
+/// Adds the gradients of a block of queries, over the tiles with wants(tile). If a weight is 0, as at a hidden key, the
+/// gradient is 0 for any key, value, query and ∂c, including NaN.
 template <std::size_t registers, class Compare = inner_product, class T, class Rule, class Wants>
 void backward(const query_block<T>& block, const Rule& rule, const forward_results<T>& from,
               const head_gradients<T>& to, const Wants& wants, bool selects = false)
@@ -324,7 +324,7 @@ void backward(const query_block<T>& block, const Rule& rule, const forward_resul
     pass.find_means();
     pass.add_gradients(wants);
     if (pass.is_finite()) return pass.finish();
-    // Keys and values have their gradients already: only the queries' are computed again.
+    // Keys and values have their gradients already: recompute only those of the queries.
     const head_gradients<T> rest{to.queries, {nullptr, 0}, {nullptr, 0}, nullptr, to.factors, to.of_head};
     backward<registers, Compare>(block, rule, from, rest, wants, true);
 }

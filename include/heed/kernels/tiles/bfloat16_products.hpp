@@ -16,9 +16,9 @@
 
 /// The products of kernels/tiles/products.hpp with operands rounded to bfloat16 and sums in float.
 ///
-/// Both functions copy and round their operands when they are called. With the instructions of AVX512-BF16, they make
-/// pairs of numbers that are neighbors along the sum; where a sum has an odd number of terms, the last pair has a 0.
-/// Elsewhere they make floats and multiply these as floats, since taking pairs apart in a loop costs more.
+/// Both functions copy and round their operands when they are called. With the instructions of AVX512-BF16, they pair
+/// neighboring terms of the sum; if a sum has an odd number of terms, the last pair has a 0. Without these instructions
+/// they multiply as floats, since taking pairs apart in a loop costs more.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
@@ -112,7 +112,7 @@ struct arithmetic_of_pairs {
         take(std::integral_constant<std::size_t, 1>{}, r);
     }
 
-    /// As detail::products_of_lanes. Where a number is not finite, which is rare, products are those of float.
+    /// As detail::products_of_lanes. If a number is not finite, which is rare, products are computed in float.
     template <std::size_t registers>
     static void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const float* tile,
                                   rows<const float> x, rows<float> y, std::size_t width, const visible_tile* visible)
@@ -155,7 +155,7 @@ struct arithmetic_of_pairs {
     }
 };
 
-/// Rounds `count` rows; those of `to` may have room behind them.
+/// Rounds `count` rows; rows of `to` may be longer.
 inline void rounded_rows(std::size_t count, std::size_t width, rows<const float> from, rows<float> to)
 {
     for (std::size_t r = 0; r < count; ++r)
@@ -163,7 +163,7 @@ inline void rounded_rows(std::size_t count, std::size_t width, rows<const float>
             width, to[r], [](auto x) { return simd::rounded_to_bfloat16(x); }, from[r]);
 }
 
-/// The same arithmetic without pairs.
+/// Arithmetic of rounded operands without pairs.
 struct arithmetic_of_rounded_floats {
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
@@ -203,12 +203,12 @@ using bfloat16_arithmetic = arithmetic_of_rounded_floats;
 
 }  // namespace detail
 
-/// e_j = scale · q · k_j with scale · q and k_j rounded to bfloat16, and with it the products of weights, values and
-/// gradients: everything is rounded that a product of tiles multiplies. Scores, weights, and all sums are floats.
+/// e_j = scale · q · k_j with scale · q and k_j rounded to bfloat16; the products of weights, values and gradients
+/// round as well. All operands of products are rounded; scores, weights and all sums are floats.
 struct inner_product_of_bfloat16 : inner_product_by<detail::bfloat16_arithmetic> {
     template <std::size_t registers, class T>
     struct block : inner_product_by<detail::bfloat16_arithmetic>::block<registers, T> {
-        static_assert(std::is_same_v<T, float>, "heed: tiles compute in bfloat16 for tensors of floats alone");
+        static_assert(std::is_same_v<T, float>, "heed: tiles in bfloat16 support only tensors of floats");
         using inner_product_by<detail::bfloat16_arithmetic>::block<registers, T>::block;
     };
 };

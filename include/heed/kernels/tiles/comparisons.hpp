@@ -21,29 +21,29 @@
 ///     additive: g = v_i tanh(q_i + k_ji), f(x) = x            Bahdanau et al. 2015, appendix A.1.2
 ///     closeness: g = (q_i − k_ji)², f(x) = 1 / (1 + √x)       Yin et al. 2016, section 4
 ///
-/// A sum is made for a register of queries and a few keys. The backward pass computes g again. Registers without
-/// queries are left out, since g may cost much.
+/// A sum is computed for a register of queries and a few keys. The backward pass recomputes g. Registers without
+/// queries are skipped, since g may be expensive.
 ///
 /// A comparison is a struct with a `block`, which compares a block of queries with any keys:
 ///
 ///     block(of, s, n)                       n queries of the head from s on
 ///     scores(visible, tile)                 of a tile, [keys][lanes]: the visible rows
-///     finite()                              are the queries?
+///     finite()                              are the queries finite?
 ///     begin_back(), back(visible, d, to, selects)
-///                                           from d, ∂e / scale; `d` may be changed. Nothing goes to a key or a query
-///                                           where d is 0: if queries are not finite, `selects` is true
-///     sums_finite()                         else back() has to be called again, to select
+///                                           backward from d, ∂e / scale; `d` may be changed. A key or a query gets no
+///                                           gradient where d is 0: if queries are not finite, `selects` is true
+///     sums_finite()                         if false, back() has to be called again with `selects`
 ///     add_to(to)                            adds the sums over all keys to the queries' gradients
 ///
-/// It may name an `arithmetic` of kernels/tiles/products.hpp, which also multiplies weights and values, and the number
-/// `most_blocks` of query blocks that a forward pass by softmax takes at once.
+/// It may name an `arithmetic` of kernels/tiles/products.hpp, which also multiplies weights and values, and
+/// `most_blocks`, the number of query blocks that a forward pass by softmax processes at once.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// e_j = scale · q · k_j, by an arithmetic of kernels/tiles/products.hpp.
 template <class Arithmetic>
 struct inner_product_by {
     static constexpr bool has_factors = false, prepares = false;
-    static constexpr std::size_t most_blocks = 32;  // of queries, that a forward pass takes at once
+    static constexpr std::size_t most_blocks = 32;  // query blocks that a forward pass processes at once
     using arithmetic = Arithmetic;
 
     template <std::size_t registers, class T>
@@ -88,7 +88,7 @@ struct inner_product_by {
                                                           d_queries_ + lane, width);
             });
         }
-        /// A key may be infinite or NaN that no query sees.
+        /// A key that no query sees may be infinite or NaN.
         bool sums_finite()
         {
             if (before_ != nullptr) {
@@ -114,7 +114,7 @@ struct inner_product_by {
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
-        /// Goes to another block of keys_of_sum keys.
+        /// Moves to another block of keys_of_sum keys.
         [[gnu::noinline]] void end_block(std::size_t next)
         {
             const std::size_t size = of_.width * width;
@@ -124,16 +124,17 @@ struct inner_product_by {
         }
 
         scratch here_;
-        T* before_ = nullptr;  // Σ of the blocks of keys before, and what rounding has lost there; null: one block
+        T* before_ = nullptr;  // Σ of the earlier blocks of keys, and its rounding error; null: one block
         std::size_t block_ = 0;
     };
 };
-/// The same in the type of the numbers.
+/// Inner products in the element type.
 struct inner_product : inner_product_by<detail::own_arithmetic> {};
 
 namespace detail {
 
-/// What a sum over dimensions reads: queries in lanes, keys from the first-th on, and a factor for each dimension.
+/// The operands of a sum over dimensions: queries in lanes, keys from index `first` on, and a factor for each
+/// dimension.
 template <class T>
 struct summands {
     const T* panel;
@@ -150,7 +151,7 @@ struct summands {
     }
 };
 
-/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, in a panel with rows `across` apart, and `few` keys.
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
@@ -164,9 +165,9 @@ HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t k
     simd::unrolled<few>([&](auto r) { f(r, sum[r]); });
 }
 
-/// Goes back from the lanes `in` of d [few][across] to d_queries [width][across], to d_keys and to d_factors
-/// [width][a register]; d_keys may be null. With `selects`, for one key: nothing where d is 0, as at a hidden key,
-/// since it or a query may be infinite or NaN.
+/// Backward from the lanes `in` of d [few][across] to d_queries [width][across], to d_keys and to d_factors [width][a
+/// register]; d_keys may be null. With `selects`, for one key: adds nothing where d is 0, as at a hidden key, since it
+/// or a query may be infinite or NaN.
 template <class Terms, std::size_t few, std::size_t across, bool selects = false, class T>
 void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* d, T* d_queries, rows<T> d_keys,
                T* d_factors)
@@ -215,10 +216,10 @@ void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* 
     }
 }
 
-/// g = v tanh(q + k)        ∂q += v (1 − tanh²) ∂, and ∂k the same;  ∂v += tanh ∂
+/// g = v tanh(q + k)        ∂q += v (1 − tanh²) ∂, likewise ∂k;  ∂v += tanh ∂
 struct additive_terms {
     static constexpr bool has_factors = true, bends = false;
-    static constexpr int outer = 1;  // a factor of what comes back to q and k, beside v
+    static constexpr int outer = 1;  // a factor of the gradients of q and k, in addition to v
 
     template <std::size_t few, class V>
     HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
@@ -238,11 +239,11 @@ struct additive_terms {
             to_factor += along;
         });
     }
-    /// What comes back to v; `all` is the sum of the derivatives.
+    /// The gradient of v; `all` is the sum of the derivatives.
     HEED_SIMD_INLINE static auto of_factor(auto to_factor, auto) { return to_factor; }
 };
 
-/// The same of exponentials, which need no function of each pair: with r = 1 / (1 + e^2q e^2k),
+/// additive_terms by exponentials, without a transcendental function for each pair: with r = 1 / (1 + e^2q e^2k),
 ///
 ///     tanh(q + k) = 1 − 2 r,  1 − tanh² = 4 r (1 − r)
 struct additive_of_exponentials {
@@ -276,7 +277,7 @@ struct additive_of_exponentials {
     HEED_SIMD_INLINE static auto of_factor(auto to_factor, auto all) { return all - (to_factor + to_factor); }
 
 private:
-    /// r of each key; two of them share a division, which takes longest.
+    /// r of each key; pairs of keys share a division, the slowest operation.
     template <std::size_t few, class V>
     HEED_SIMD_INLINE static void rests(V q, const V (&k)[few], V (&r)[few])
     {
@@ -295,7 +296,7 @@ private:
     }
 };
 
-/// g = (q − k)², f(x) = 1 / (1 + √x)        ∂q −= f² (q − k) / √x ∂, ∂k the opposite; 0 at the kink, x = 0
+/// g = (q − k)², f(x) = 1 / (1 + √x)        ∂q −= f² (q − k) / √x ∂, ∂k its negative; 0 at the kink, x = 0
 struct closeness_terms {
     static constexpr bool has_factors = false, bends = true;
     static constexpr int outer = 1;
@@ -329,8 +330,8 @@ struct closeness_terms {
 
 }  // namespace detail
 
-/// e_j = scale · f(Σ_i g(q_i, k_ji)): `Terms` has g, f and their derivatives. `Quick`: terms for the same sum of
-/// numbers that are prepared once for each query and each key of a tile, where these are within `limit`.
+/// e_j = scale · f(Σ_i g(q_i, k_ji)): `Terms` has g, f and their derivatives. `Quick`: terms for the same sum, with
+/// values precomputed for each query and for each key of a tile, valid if the inputs are within `limit`.
 template <class Terms, class Quick = void>
 struct sum_of {
     static constexpr bool has_factors = Terms::has_factors, prepares = !std::is_void_v<Quick>;
@@ -383,9 +384,9 @@ struct sum_of {
             d_factors_ = detail::filled(here_, of_.width * simd::lanes<T>, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, plain_.panel); }
-        /// Keys are looked at, which costs little beside a function of each dimension.
+        /// Each key is checked, which costs little compared with a function of each dimension.
         bool sums_finite() const { return true; }
-        /// Of the tile whose scores were the last ones.
+        /// For the tile of the last call of scores().
         void back(const visible_tile& visible, T* d, const head_gradients<T>& to, bool selects)
         {
             const std::size_t first = visible.first;
@@ -436,7 +437,7 @@ struct sum_of {
             }
         }
 
-        /// f(summands, terms) for a few keys of a tile, with the quick terms if they serve.
+        /// f(summands, terms) for a few keys of a tile, with the quick terms if they are valid.
         template <std::size_t few>
         void with_terms(std::size_t first, std::size_t j, const auto& f) const
         {
@@ -452,17 +453,17 @@ struct sum_of {
         scratch here_;
         const head<T>& of_;
         std::size_t s_, n_, used_;  // used: the lanes of registers with queries
-        bool serves_ = false;       // may the quick terms be taken for these queries?
-        T factors_ = 0;             // their sum
+        bool serves_ = false;       // may the quick terms be used for these queries?
+        T factors_ = 0;             // the sum of the factors
         detail::summands<T> plain_;
-        // As Quick reads them: queries in lanes, and keys of a tile [count][width + 1], of which the last number is 1
-        // if Quick serves, else 0.
+        // As Quick reads them: queries in lanes, and keys of a tile [count][width + 1]; the last number is 1 if Quick
+        // is valid, else 0.
         T *quick_ = nullptr, *keys_ = nullptr;
         T *d_queries_ = nullptr, *d_factors_ = nullptr;
     };
 
 private:
-    /// Returns whether all of the numbers are within the limit.
+    /// Returns whether all numbers are within the limit.
     template <class T>
     static bool prepared(std::size_t n, const T* from, T* to)
     {
@@ -472,7 +473,7 @@ private:
         transform(
             n, to,
             [&](auto x) {
-                within &= simd::max(x, -x) <= limit;  // not so for NaN
+                within &= simd::max(x, -x) <= limit;  // false for NaN
                 return Quick::prepared(x);
             },
             from);

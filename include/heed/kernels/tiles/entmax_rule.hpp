@@ -13,17 +13,17 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/simd/simd.hpp>
 
-/// α-entmax with a learned α in tiles: a rule of kernels/tiles/normalizer_rules.hpp. With δ = α − 1 = σ(a), of the
-/// head:
+/// α-entmax with a learned α in tiles: a rule of kernels/tiles/normalizer_rules.hpp. δ = α − 1 = σ(a), with a number a
+/// of each head:
 ///
 ///     w_j = b_j^{1/δ},  b_j = [1 + δ (e_j − top − u)]₊,  u such that Σ_j w_j = 1       Peters et al. 2019, eq. 4
 ///     de_j = s_j (dw_j − m),  s_j = w_j / b_j = w_j^{1−δ}                              Correia et al. 2019
 ///     dδ = Σ_j w_j g_j (dw_j − m),  g_j = −(e^l − 1 − l) / δ²,  l = −ln b_j
 ///
-/// as normalize/entmax.hpp has them.
+/// as in normalize/entmax.hpp.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// σ(a); not 0, where a is so small that it would be.
+/// σ(a); not 0, even if σ(a) underflows.
 template <class T>
 T entmax_delta(T a)
 {
@@ -32,8 +32,8 @@ T entmax_delta(T a)
     return delta < T(1e-6) ? T(1e-6) : delta;
 }
 
-/// ln f (1 − e^{−x}) / x with x = share ln f: of the norm f^share, how far it is above 1. A Padé approximation that is
-/// never too far from 0, and whose derivative at f = 1 is exact.
+/// ln f (1 − e^{−x}) / x with x = share ln f: the excess of the norm f^share over 1. A Padé approximation that never
+/// exceeds the exact value in magnitude, with the exact derivative at f = 1.
 template <class V, class S>
 HEED_SIMD_INLINE V above_one(V f, S share)
 {
@@ -43,7 +43,7 @@ HEED_SIMD_INLINE V above_one(V f, S share)
 
 namespace detail {
 
-/// y = Σ_i c[i] x^i for n registers side by side.
+/// y = Σ_i c[i] x^i for n registers in parallel.
 template <std::size_t n, std::size_t N>
 HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (&c)[N], simd::vec<float> (&y)[n])
 {
@@ -54,7 +54,7 @@ HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (
     });
 }
 
-/// power_of for n registers side by side, since their steps depend on each other.
+/// power_of for n registers in parallel, since its steps depend on each other.
 template <bool rough, std::size_t n>
 HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<float> (&x)[n], float p,
                                 simd::vec<float> (&power)[n])
@@ -103,9 +103,9 @@ HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<
 
 }  // namespace detail
 
-/// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1, which the logarithm takes near b = 1,
-/// so that a great p loses nothing. Polynomials at Chebyshev nodes, 3e-8 off. At least 2^−125. NaN for x NaN. `rough`:
-/// 2e-4 off where p log₂ b is −2 and 1e-3 where it is −20; x is not read.
+/// b^p for a normal b > 0 if the result is at most 1: 2^{p log₂ b}. `x` is b − 1, which the logarithm uses near b = 1,
+/// so that a large p loses no precision. Polynomials at Chebyshev nodes, error 3e-8. At least 2^−125. NaN if x is NaN.
+/// `rough`: error 2e-4 at p log₂ b = −2 and 1e-3 at −20; x is not read.
 template <bool rough = false>
 HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> x, float p)
 {
@@ -118,7 +118,7 @@ HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> 
 template <class T>
 class entmax_of_head;
 
-/// z: top, the greatest score, and u, both 0 for a row without scores.
+/// z: top, the maximum score, and u, both 0 for a row without scores.
 struct entmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = false, two_passes = true, sparse = true, divides = false, sequential = false;
@@ -137,7 +137,7 @@ class entmax_of_head : public entmax {
 public:
     explicit entmax_of_head(T delta) : delta_(delta), inverse_(T(1) / delta) {}
 
-    /// A row of scores becomes weights.
+    /// Converts a row of scores to weights.
     template <std::size_t n>
     HEED_SIMD_INLINE void weights(const std::array<row<T, n>, 2>& z, row<T, n>& e) const
     {
@@ -159,7 +159,7 @@ public:
             return simd::select(none, V{}, simd::exp(log * simd::splat(1 - delta_)));
         }
     }
-    /// How a weight changes with δ, but for the mean: w_j g_j. Near l = 0, where its parts cancel, by its series.
+    /// The derivative of a weight by δ, without the mean: w_j g_j. Near l = 0, where its terms cancel, by its series.
     template <class V>
     HEED_SIMD_INLINE V bend(V weight) const
     {
@@ -173,8 +173,8 @@ public:
         return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
     }
 
-    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. It begins with a
-    /// sample of the scores, and with powers that are 2e-4 off.
+    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. It starts with a
+    /// sample of the scores, and with powers that have an error of 2e-4.
 #if defined(__GNUC__) && !defined(__clang__)
     [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
 #endif
@@ -202,32 +202,32 @@ public:
             u += step;
             if (last) break;
             last = !any(simd::max(step, -step) > splat(enough) * simd::max(u, vec<T>{} + 1));
-            if (last && !dual_element<T>) break;  // a dual number's last step is what has the derivative
+            if (last && !dual_element<T>) break;  // a dual number gets its derivative in the last step
         }
         return u;
     }
-    /// What is not above this has no weight.
+    /// Scores up to this bound have no weight.
     simd::vec<T> bound(simd::vec<T> top, simd::vec<T> u) const { return top + u - simd::splat(inverse_); }
-    /// u when the greatest score becomes another one.
+    /// u after the maximum score changes.
     static simd::vec<T> moved(simd::vec<T> u, simd::vec<T> by) { return simd::max(u - by, simd::vec<T>{}); }
-    /// So many scores have a weight, at least.
+    /// The minimum number of scores with a weight.
     static constexpr std::size_t kept() { return 0; }
-    /// u of one score alone.
+    /// u of a single score.
     static constexpr double first = 0;
 
-    /// A step of Newton's method for u: from Σ_j w_j and Σ_j s_j of the weights that this u gives, too large ones.
+    /// A step of Newton's method for u: from Σ_j w_j and Σ_j s_j of the weights for this u, which are too large.
     simd::vec<T> better(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes) const
     {
         return u + weights * above_one(weights, simd::splat(delta_)) / slopes;
     }
-    /// What comes back to a from what comes back to δ.
+    /// The gradient of a from the gradient of δ.
     T of_number(T d_delta) const { return delta_ * (1 - delta_) * d_delta; }
-    /// What errors of u are small against.
+    /// The scale for errors of u.
     static T scale(T u) { return u < T(1) ? T(1) : u; }
 
 private:
-    /// A step of Halley's method for the norm of b, which is nearly straight: from Σ_j b_j^{1/δ−2}, too, which has to
-    /// be finite near b = 0. Never so far that the greatest score loses its weight.
+    /// A step of Halley's method for the norm of b, which is nearly linear. It also needs Σ_j b_j^{1/δ−2}, which has to
+    /// be finite near b = 0. The step is limited so that the maximum score keeps a weight.
     HEED_SIMD_INLINE simd::vec<T> best(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes,
                                        simd::vec<T> bends) const
     {
@@ -239,8 +239,8 @@ private:
         return simd::min(splat(inverse_ * T(1 - 1e-6)), u + step);
     }
 
-    /// A step after which u is right: its error is the step cubed, or where 1/δ < 3 to the power 1/δ, since a score
-    /// that gets a weight changes a derivative at once. Where 1/δ < 2 the steps are Newton's.
+    /// The step after which u has converged: its error is the step cubed, or if 1/δ < 3 the step to the power 1/δ,
+    /// since a score that gets a weight makes a derivative jump. If 1/δ < 2 the steps are Newton's.
     T tolerance() const
     {
         using std::pow;
@@ -249,14 +249,14 @@ private:
         return static_cast<T>(pow(epsilon, std::max(delta > 0.5 ? 0.5 : 1.0 / 3, delta)) / 4);
     }
 
-    /// A column of scores, `stride` apart, and the greatest score.
+    /// A column of scores, `stride` apart, and the maximum score.
     struct column {
         std::size_t count;
         const T* scores;
         std::size_t stride;
         simd::vec<T> top;
     };
-    /// Scores of a row that a sample has, at least.
+    /// The minimum number of scores in a sample.
     static constexpr std::size_t sample = 128;
 
     /// Σ_j b_j^p for p = 1/δ, 1/δ − 1 and, where δ is at most 1/2, 1/δ − 2.
@@ -264,7 +264,7 @@ private:
         simd::vec<T> weights{}, slopes{}, bends{};
     };
 
-    /// u of scores of which each counts `times`, but for an error whose step tolerance() may be.
+    /// u of scores that each count `times`, accurate to a step of tolerance().
     simd::vec<T> near(bool rough, const column& of, simd::vec<T> u, T times) const
     {
         using namespace simd;
@@ -272,22 +272,22 @@ private:
         for (int round = 0; round < 20; ++round) {
             const sums now = rough ? sums_of<true>(of, u) : sums_of<false>(of, u);
             const vec<T> step = step_of(now, u, times);
-            u = max(vec<T>{}, u + step);  // a sample without the greatest scores would have less
+            u = max(vec<T>{}, u + step);  // a sample without the largest scores would give less
             if (!any(simd::max(step, -step) * now.slopes > few * now.weights)) break;
         }
         return u;
     }
 
-    /// Are the steps Newton's, or Halley's?
+    /// Are the steps Newton's (else Halley's)?
     bool newton() const { return delta_ > T(0.5); }
     simd::vec<T> step_of(const sums& now, simd::vec<T> u, T times) const
     {
         using namespace simd;
         const vec<T> to = newton() ? better(u, now.weights * times, now.slopes * times)
                                    : best(u, now.weights * times, now.slopes * times, now.bends * times);
-        return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
+        return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // only in a sample without the largest scores
     }
-    /// A u that is not too large, as 0 is: Newton's step for a convex function, less what rough powers may change.
+    /// A lower bound of u: Newton's step for a convex function, less the error of rough powers; or 0.
     simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
     {
         using namespace simd;
@@ -334,7 +334,7 @@ private:
         using namespace simd;
         unrolled<n>([&](auto i) {
             over[i] *= splat(delta_);
-            b[i] = simd::max(vec<T>{}, over[i] + 1);  // not -inf, by which one multiplies; but NaN
+            b[i] = simd::max(vec<T>{}, over[i] + 1);  // not -inf, which is a factor; but NaN stays
         });
         if constexpr (std::is_same_v<T, float>) {
             detail::powers_of<rough>(b, over, p, power);
@@ -346,10 +346,10 @@ private:
             });
         }
     }
-    /// Registers of scores whose powers are computed side by side.
+    /// The number of registers of scores for parallel powers.
     static constexpr std::size_t at_once = !std::is_same_v<T, float> ? 1 : simd::register_bytes == 64 ? 4 : 2;
 
-    /// u if all scores were their mean: with the same sum, no norm is less.
+    /// u if all scores equal their mean: no other scores with this sum have a smaller norm.
     simd::vec<T> of_mean(const column& of, T times) const
     {
         using namespace simd;
@@ -365,7 +365,7 @@ private:
         return sum / seen + above_one(seen * times, splat(delta_));
     }
 
-    /// How many scores are above the bound, in the lane with the most.
+    /// The number of scores above the bound, in the lane with the most.
     static std::size_t most_above(const column& of, simd::vec<T> bound)
     {
         using namespace simd;
@@ -375,7 +375,7 @@ private:
         return static_cast<std::size_t>(value_of(simd::max(above)));
     }
 
-    /// The scores above the bound of each lane, [slot][lane] with -inf behind them. Returns how many slots there are.
+    /// The scores above the bound of each lane, [slot][lane], padded with -inf. Returns the number of slots.
     static std::size_t above_bound(const column& of, simd::vec<T> bound, T* list)
     {
         using namespace simd;

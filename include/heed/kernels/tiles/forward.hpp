@@ -23,18 +23,18 @@
 
 /// Contexts of a block of queries, tile by tile, as in FlashAttention.
 ///
-///     C = W(Q Kᵀ) V            W: a rule of kernels/tiles/normalizer_rules.hpp, softmax for one
+///     C = W(Q Kᵀ) V            W: a rule of kernels/tiles/normalizer_rules.hpp, such as softmax
 ///
-/// Q Kᵀ stands for any comparison of kernels/tiles/comparisons.hpp. `reference::forward` of kernels/tiles/reference.hpp
-/// computes the same in a plain loop over queries and keys; tests compare the two.
+/// Q Kᵀ may be any comparison of kernels/tiles/comparisons.hpp. `reference::forward` of kernels/tiles/reference.hpp
+/// computes the contexts in a plain loop over queries and keys; tests compare the two.
 ///
-/// softmax takes one pass, the online softmax of Milakov, Gimelshein 2018. Other rules know their numbers, or find
-/// these in a first pass.
+/// softmax takes one pass, the online softmax of Milakov, Gimelshein 2018. For other rules the numbers are known, or
+/// found in a first pass.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
 
-/// Σ_j w_j v_j and Σ_j w_j of a block of queries. The rows of lanes `sum`, Σ_j w_j, and `top`, the greatest score, are
+/// Σ_j w_j v_j and Σ_j w_j of a block of queries. The rows of lanes `sum`, Σ_j w_j, and `top`, the maximum score, are
 /// locals of the caller, so that they stay in registers.
 ///
 /// Many keys are summed in blocks of keys_of_sum (kernels/block_sums.hpp); few keys are one block.
@@ -54,7 +54,7 @@ public:
     /// Σ_j w_j v_j, [value_width][lanes].
     T* values() const { return values_; }
 
-    /// Begins the tile with this first key. Tiles may be left out: a tile's block follows from its first key.
+    /// Begins the tile with this first key. Tiles may be skipped: a tile's block follows from its first key.
     HEED_SIMD_INLINE void begin_tile(std::size_t first, const row& top, row& sum)
     {
         if (before_ == nullptr || first / keys_of_sum == block_) return;
@@ -63,7 +63,7 @@ public:
         sum = row::all(0);
     }
 
-    /// The values so far, for a greater `top`.
+    /// Rescales the current sums for a larger `top`.
     HEED_SIMD_INLINE void rescale(const row& factor)
     {
         T* const values = values_;
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    /// Σ_j w_j v_j += the keys of a tile of weights.
+    /// Adds the keys of a tile of weights to Σ_j w_j v_j.
     void add(const visible_tile& visible, const T* weights)
     {
         each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
@@ -90,7 +90,7 @@ public:
     {
         using namespace simd;
         if (!begun_) return;
-        join_block(top, sum, [&](std::size_t at, vec<T> all, vec<T> rest) {  // NaN beside a sum that is not finite
+        join_block(top, sum, [&](std::size_t at, vec<T> all, vec<T> rest) {  // NaN next to a sum that is not finite
             store(values_ + at, select(rest == rest, all + rest, all));
         });
         sum = row::of(values_ + size_);
@@ -100,7 +100,7 @@ private:
     static constexpr std::size_t width = lanes<T, registers>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
-    /// Adds a block's sums to those of the blocks before it. `top` and `sum` by value: elsewhere they are in registers.
+    /// Adds a block's sums to those of the earlier blocks. `top` and `sum` by value: the caller has them in registers.
     [[gnu::noinline]] void finish_block(row top, row sum)
     {
         using namespace simd;
@@ -118,7 +118,7 @@ private:
         top_before_ = top;
     }
 
-    /// f(where, Σ, its rounding error) for each register of the sums of a block and of those before it.
+    /// f(where, Σ, its rounding error) for each register of the sums of a block and of the earlier blocks.
     HEED_SIMD_INLINE void join_block([[maybe_unused]] const row& top, const row& sum, const auto& f)
     {
         using namespace simd;
@@ -141,17 +141,16 @@ private:
 
     std::size_t size_;
     const head<T>& of_;
-    T* values_;  // then, at the end of a block, the divisor
-    // The same of the blocks of keys before this one, relative to `top_before_`, and rounding errors. Null: there is
-    // one block.
+    T* values_;  // at the end of a block also the divisor
+    // The values of the earlier blocks of keys, relative to `top_before_`, and rounding errors. Null: there is one
+    // block.
     T *before_ = nullptr, *lost_ = nullptr;
     row top_before_ = row::all(lowest);
     std::size_t block_ = 0;
-    bool begun_ = false;  // is there a block before?
+    bool begun_ = false;  // is there an earlier block?
 };
 
-/// Rows that the forward pass reads or writes soon: the queries of the next blocks, contexts of these, and the next
-/// tile of keys.
+/// Prefetching for the forward pass: the queries and contexts of the next blocks, and the next tile of keys.
 template <class T>
 struct forward_prefetch {
     prefetch<const T> queries, keys, values;
@@ -167,7 +166,7 @@ struct forward_prefetch {
     }
 };
 
-/// The steps of `forward` for a block of queries; `tile` [keys][lanes] is for its scores.
+/// The steps of `forward` for a block of queries; `tile` [keys][lanes] holds its scores.
 template <std::size_t registers, class Compare, class T, class Rule>
 class forward_pass {
 public:
@@ -188,7 +187,7 @@ public:
 
     const block_visibility<registers, T>& visibility() const { return visibility_; }
 
-    /// Online softmax, a tile: adds e^{e_j − top} and e^{e_j − top} v_j to sums, where top is the greatest score so
+    /// Online softmax of a tile: adds e^{e_j − top} and e^{e_j − top} v_j to sums, where top is the maximum score so
     /// far.
     void add_tile(const visible_tile& visible, forward_prefetch<T>& ahead)
     {
@@ -213,7 +212,7 @@ public:
         return sum;
     }
 
-    /// Two passes, the first one: the rule's numbers from all scores. Does nothing for rules that know them.
+    /// The first of two passes: the rule's numbers from all scores. Does nothing for rules with known numbers.
     void first_pass()
     {
         if constexpr (Rule::two_passes) {
@@ -226,7 +225,7 @@ public:
         }
     }
 
-    /// The second one: sums w_j v_j, with weights by the rule's numbers. Returns Σ_j w_j if the rule divides by it.
+    /// The second pass: sums w_j v_j, with weights by the rule's numbers. Returns Σ_j w_j if the rule divides by it.
     HEED_SIMD_INLINE row second_pass()
     {
         auto z = numbers_at<registers, Rule>(z_, width, 0, width);
@@ -275,11 +274,11 @@ private:
     static constexpr std::size_t width = lanes<T, registers>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
-    /// The greatest of `top` and of the scores of a tile.
+    /// The maximum of `top` and of the scores of a tile.
     HEED_SIMD_INLINE row greatest(std::size_t count, row top) const
     {
         const T* const tile = tile_;
-        row tops[] = {top, top, top, top};  // four, because a maximum takes longer than to begin the next one
+        row tops[] = {top, top, top, top};  // four chains hide the latency of a maximum
         simd::in_groups<4>(0, count, [&](auto some, std::size_t j) {
             simd::unrolled<some>([&](auto r) {
                 const row e = row::of(tile + (j + r) * width);
@@ -292,8 +291,8 @@ private:
         return top;
     }
 
-    /// Online softmax, the update: `now` becomes the top, and what is subtracted from the scores; it is 0 where a query
-    /// has seen nothing. Returns the factor of the sums so far.
+    /// Online softmax, the update: `now` becomes the new top, to be subtracted from the scores; it is 0 for a query
+    /// that has seen no key. Returns the factor of the sums so far.
     HEED_SIMD_INLINE static row raise_top(row& top, row& sum, row& now)
     {
         using namespace simd;
@@ -308,7 +307,7 @@ private:
         return factor;
     }
 
-    /// Scores of a tile become e^{e_j − base}, which are added to the sum.
+    /// Replaces the scores of a tile with e^{e_j − base}, and adds these to the sum.
     HEED_SIMD_INLINE void exponentials(std::size_t count, const row& base, row& sum, forward_prefetch<T>& ahead)
     {
         using namespace simd;
@@ -326,7 +325,7 @@ private:
         sum = more;
     }
 
-    /// Contexts where a value is infinite or NaN: skips values without a weight.
+    /// Contexts if a value is infinite or NaN: skips values without a weight.
     [[gnu::noinline]] void write_selected(rows<T> contexts)
     {
         const head<T>& of = block_.of;
@@ -355,13 +354,13 @@ private:
     context_sums<registers, T, Rule, arithmetic_of<Compare>> sums_;
     T *tile_, *z_;       // scores, then weights, [keys][lanes]; the rule's numbers [numbers][lanes]
     T* kept_ = nullptr;  // the scores of all keys that a query may see, if they are kept
-    // Online softmax: the greatest score so far, and the sum of the weights.
+    // Online softmax: the maximum score so far, and the sum of the weights.
     row top_, sum_;
     bool begun_ = false;
 };
 
-/// Keys and values of a tile, copied to rows that are close together. The rows of a head among others are often a power
-/// of two apart, and push each other out of the caches.
+/// Keys and values of a tile, copied to rows that are close together. The rows of one of several heads are often a
+/// power of two apart, and evict each other from the caches.
 template <class T>
 class packed_tile {
 public:
@@ -371,7 +370,7 @@ public:
           values_{here.take<T>(tiles::keys * stride(of.value_width)), stride(of.value_width)}
     {}
 
-    /// `to`, a copy of the head, reads the keys and values of this tile here from now on.
+    /// Makes `to`, a copy of the head, read the keys and values of this tile from here.
     void pack(std::size_t tile, head<T>& to)
     {
         if (tile == tile_) return;
@@ -399,7 +398,7 @@ private:
     std::size_t tile_ = static_cast<std::size_t>(-1);
 };
 
-/// Blocks of queries that `forward` takes at most.
+/// The maximum number of query blocks in a call of `forward`.
 template <class Compare, class Rule>
 inline constexpr std::size_t most_blocks = 1;
 template <class Compare, class Rule>
@@ -439,23 +438,23 @@ void online_softmax(const query_block<T>& all, const Rule& rule, rows<T> context
             });
         }
     }
-    of = all.of;  // contexts that are not finite are computed again
+    of = all.of;  // contexts that are not finite are recomputed
     for (std::size_t b = 0; b < count; ++b) blocks[b]->write(blocks[b]->sum_of_all(), contexts, numbers);
 }
 
 }  // namespace detail
 
-/// Blocks of queries that `forward` should take at once: the queries and sums of these stay in the second cache.
+/// The best number of query blocks for a call of `forward`: their queries and sums stay in the second-level cache.
 template <std::size_t registers, class Compare, class Rule, class T>
 std::size_t blocks_at_once(const head<T>& of)
 {
-    const std::size_t sums = of.positions <= keys_of_sum ? 1 : 3,  // context_sums has those of earlier keys, too
+    const std::size_t sums = of.positions <= keys_of_sum ? 1 : 3,  // context_sums also stores those of earlier keys
         numbers = std::max<std::size_t>(1, of.width + sums * of.value_width);
     return std::clamp((std::size_t{1} << 19) / (numbers * lanes<T, registers> * sizeof(T)), std::size_t{1},
                       detail::most_blocks<Compare, Rule>);
 }
 
-/// Contexts of a block of queries, or of several, at most blocks_at_once(); 0 where a query sees nothing; `numbers`
+/// Contexts of one or several blocks of queries, at most blocks_at_once(); 0 for a query that sees no key; `numbers`
 /// [Rule::numbers, queries] of the head.
 template <std::size_t registers, class Compare = inner_product, class T, class Rule>
 void forward(const query_block<T>& block, const Rule& rule, rows<T> contexts, T* numbers)

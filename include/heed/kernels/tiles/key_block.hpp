@@ -16,13 +16,13 @@
 #include <heed/simd/simd.hpp>
 
 /// A block of keys in the lanes against all queries of a sentence, for kernels/tiles/temporal.hpp: tiles of scores
-/// [queries][lanes], and what each key remembers.
+/// [queries][lanes], and the history of each key.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// Queries of a tile whose keys lie in the lanes.
+/// Queries in a tile with keys in the lanes.
 inline constexpr std::size_t queries = 48;
 
-/// A sentence whose keys remember their scores: its queries and keys, the score_mod and the mask_mod, and how the past
+/// A sentence whose keys have a history: its queries and keys, the score_mod and the mask_mod, and how the history
 /// modulates a score. Refers to the last three.
 template <class T, class Function, class Mask, class Past>
 struct remembering_head {
@@ -54,7 +54,7 @@ public:
         : sentence_(sentence), of_(sentence.of), panel_(here_.template take<T>(of_.width * width))
     {}
 
-    /// Goes to the keys from `first` on.
+    /// Moves to the keys from `first` on.
     void go_to(std::size_t first)
     {
         first_ = first;
@@ -87,7 +87,7 @@ public:
         detail::products<registers, false>(count, of_.width, of_.queries[s], of_.queries.stride, 1, panel_, tile);
     }
 
-    /// Continues L through a tile of scores: f(q, e, L) gets each query's, and L as it was before.
+    /// Continues L through a tile of scores: calls f(q, e, L) for each query, with L before it.
     HEED_SIMD_INLINE void remember(std::size_t count, const T* tile, row& L, const auto& f) const
     {
         const auto& past = sentence_.past;
@@ -98,7 +98,7 @@ public:
         }
     }
 
-    /// −inf where a query of the tile does not see a key. Returns whether one sees any.
+    /// Writes −inf where a query of the tile does not see a key. Returns whether any query sees a key.
     bool hide(std::size_t s, std::size_t count, T* tile) const
     {
         const auto& mask = sentence_.mask;
@@ -124,7 +124,7 @@ public:
         return any_of_lanes(visible.at);
     }
 
-    /// Adds the gradient of the table in which the score_mod looks numbers up.
+    /// Adds the gradient of the score_mod's table.
     void add_to_table(std::size_t s, std::size_t count, const T* products, const T* d_scores, T* table) const
     {
         heed::detail::add_to_table(
@@ -165,7 +165,7 @@ private:
     std::size_t first_ = 0, n_ = 0;
 };
 
-/// L of a block of keys; −inf in the lanes behind them.
+/// L of a block of keys; −inf in the unused lanes.
 template <std::size_t registers, class T>
 row<T, registers> past_of(const T* history, std::size_t n)
 {

@@ -10,22 +10,22 @@
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Normalizers tile by tile: each weight of a row is a function of its score and of a few numbers of the row.
+/// Normalizers in tiles: each weight of a row is a function of its score and of a few numbers z of the row.
 ///
 ///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
 ///
-/// m: see `center`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN. A rule's
-/// constants tell how z is found:
+/// m: see `center`. A hidden score, -inf, has weight 0 for any z; if a row contains NaN or +inf, z may be NaN. A rule's
+/// constants define how z is found:
 ///
 ///     online       in the same pass as the contexts: softmax
 ///     two_passes   in a first pass over all scores: sparsemax, entmax, top-k (kernels/tiles/selection.hpp)
 ///     neither      z is known: sigmoid
-///     sequential   weights depend on those of later keys: tiles come from the last key to the first (stick-breaking)
+///     sequential   weights depend on those of later keys: tiles run from the last key to the first (stick-breaking)
 ///     divides      z ends with 1 / Σ_j weight_j, which the pass over the values sums
-///     sparse       weights may be 0: tiles without any are left out
+///     sparse       weights may be 0: tiles without weights are skipped
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// What is subtracted from the gradient of a weight.
+/// The mean that is subtracted from the gradient of a weight.
 enum class center {
     none,     // 0
     weights,  // Σ_k w_k dw_k
@@ -39,10 +39,10 @@ HEED_SIMD_INLINE auto hidden(V e)
     return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
 }
 
-/// Of normalizers that have no rule.
+/// For normalizers that have no rule.
 struct no_rule {};
 
-/// A rule with a number of each head, an argument of ops::attend_tiled_op.
+/// A rule with a number for each head, an argument of ops::attend_tiled_op.
 template <class Rule, class Numbers>
 struct with_numbers_of_heads : Rule {
     using alone = Rule;
@@ -56,7 +56,7 @@ concept learned_rule = requires(const Rule& rule)
     rule.of_head(1.0);
 };
 
-/// A rule for scores that are multiplied by a number first, after everything else that changes them.
+/// A rule for scores that are multiplied by a number, after all other modifications.
 template <class Rule>
 struct of_scaled_scores {
     Rule rule;
@@ -67,7 +67,7 @@ struct of_scaled_scores {
         return rule.fits();
     }
 };
-/// A normalizer's rule where it weighs scores that are multiplied by `factor`; no_rule stays none.
+/// A normalizer's rule for scores that are multiplied by `factor`; no_rule stays no_rule.
 template <class Rule>
 auto scaled_before(Rule rule, double factor)
 {
@@ -80,7 +80,7 @@ auto scaled_before(Rule rule, double factor)
     }
 }
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest score, and 1 / divisor of
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), with the head's sink. z: top, the maximum score, and 1 / divisor, for
 /// e^{e_j − top}; the logarithm of the divisor would lose digits.
 struct softmax {
     static constexpr std::size_t numbers = 2;
@@ -113,14 +113,14 @@ struct sigmoid_by {
 };
 using sigmoid = sigmoid_by<double>;
 
-/// The same with a bias that learns, of one head.
+/// σ(e_j + bias) with a learned bias, of one head.
 template <class T>
 struct sigmoid_of_head : sigmoid_by<T> {
     /// ∂w/∂bias, and the gradient of the head's number from that of the bias.
     HEED_SIMD_INLINE static auto bend(auto weight) { return sigmoid_by<T>::slope(weight); }
     static T of_number(T d_bias) { return d_bias; }
 };
-/// Its rule of each head.
+/// The rule of each head.
 struct learned_sigmoid : sigmoid {
     template <class T>
     sigmoid_of_head<T> of_head(T by) const
@@ -137,19 +137,19 @@ struct stick_breaking {
     static constexpr bool online = false, two_passes = false, sparse = false, divides = false, sequential = true;
     static constexpr center mean = center::weights;
 
-    /// What is left, and the rounding error: thousands of parts may each be too small to change `left`.
+    /// The rest of the stick, and its rounding error: thousands of parts may each be too small to change `left`.
     template <class V>
     struct stick {
         V left = V{} + 1, lost{};
     };
 
-    /// `part` becomes σ(e).
+    /// Sets `part` to σ(e).
     template <class V>
     HEED_SIMD_INLINE static V next_weight(V e, stick<V>& rest, V& part)
     {
         const auto none = hidden(e);
         const V power = simd::exp(simd::min(e, -e)), greater = 1 / (power + 1), smaller = power * greater;
-        const auto most = e > 0;  // is taken: 1 − σ(e) is exact to rounding, 1 less the part is not
+        const auto most = e > 0;  // if most is taken, 1 − σ(e) is exact to rounding, but 1 − part is not
         part = simd::select(most, greater, smaller);
         const V weight = simd::select(none, V{}, part * rest.left), taken = weight - rest.lost;  // left may be NaN
         const V left = simd::as_written(rest.left - taken), lost = simd::as_written(rest.left - left) - taken;
@@ -163,8 +163,8 @@ struct stick_breaking {
     {
         return simd::select(weight == V{}, V{}, weight * d_weight);
     }
-    /// `later`: Σ w_i dw_i from here on; `all`: of everything. Behind a part of 1 nothing is left: exactly 0, since the
-    /// score's slope may be infinite.
+    /// `later`: Σ w_i dw_i from this key on; `all`: over all keys. After a part of 1 nothing is left: `all − later`
+    /// must be exactly 0, since the score's slope may be infinite.
     template <class V>
     HEED_SIMD_INLINE static V later_than(V part, V later, V all)
     {
@@ -178,7 +178,7 @@ struct stick_breaking {
     }
 };
 
-/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
+/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the maximum score, and τ,
 /// both 0 for a row without scores.
 template <int power>
 struct sparse_weights {
@@ -203,8 +203,8 @@ struct sparse_weights {
         }
     }
 
-    /// τ of the scores in each lane of a column, by Newton's method from one that is too small. Beside a score of +inf
-    /// there is none, as in kernels/sparse.hpp.
+    /// τ of the scores in each lane of a column, by Newton's method from a start that is too small. With a score of
+    /// +inf no τ exists, as in kernels/sparse.hpp.
     template <class T>
     simd::vec<T> solve(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> tau) const
     {
@@ -213,7 +213,7 @@ struct sparse_weights {
         for (int round = 0; round < 60; ++round) {
             vec<T> weights{}, slopes{};
             for (std::size_t j = 0; j < count; ++j) {
-                // A score that is NaN counts for nothing here, as in kernels/sparse.hpp: its weight alone is NaN.
+                // A NaN score is ignored here, as in kernels/sparse.hpp: only its weight is NaN.
                 const vec<T> e = load(scores + j * stride), x = power == 1 ? e - top - tau : (e - top) / 2 - tau;
                 const vec<T> over = select(x > 0, x, vec<T>{});
                 weights += power == 1 ? over : over * over;
@@ -226,26 +226,26 @@ struct sparse_weights {
         const T infinite = std::numeric_limits<T>::infinity();
         return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
     }
-    /// What is not above this has no weight.
+    /// Scores up to this bound have no weight.
     static auto bound(auto top, auto tau) { return top + tau * power; }
-    /// τ when the greatest score becomes another one.
+    /// τ after the maximum score changes.
     static auto moved(auto tau, auto by) { return tau - by / power; }
-    /// So many scores have a weight, at least.
+    /// The minimum number of scores with a weight.
     static constexpr std::size_t kept() { return 0; }
-    /// τ of one score alone.
+    /// τ of a single score.
     static constexpr double first = -1;
-    /// What errors of τ are small against.
+    /// The scale for errors of τ.
     static auto scale(auto tau) { return -tau; }
 
-    /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
+    /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights for this τ, which are too large.
     static auto better(auto tau, auto weights, auto slopes) { return tau + (weights - 1) / (slopes * power); }
 };
 
-/// Scores of a row that a selection keeps, at most.
+/// The maximum number of scores of a row in a selection.
 inline constexpr std::size_t scores_kept = 160;
 
-/// softmax over the k greatest scores (and those equal to the k-th). z: the greatest score, the least with a
-/// weight, and 1 divided by the divisor, as softmax has it.
+/// softmax over the k largest scores (and those equal to the k-th). z: the maximum score, the smallest score with a
+/// weight, and 1 / divisor, as in softmax.
 struct top_k {
     static constexpr std::size_t numbers = 3;
     static constexpr bool online = false, two_passes = true, sparse = true, divides = true, sequential = false;
@@ -255,12 +255,12 @@ struct top_k {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
-        const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
+        const auto known = z[2] == z[2];  // in a row with a NaN, no score is selected
         return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
     }
     HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 
-    /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
+    /// The k-th largest score in each lane of a column, by bisection; −inf if there are fewer than k.
     template <class T>
     simd::vec<T> solve(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
     {
@@ -277,7 +277,7 @@ struct top_k {
             const vec<T> e = load(scores + j * stride);
             low = select(e == nothing, low, simd::min(low, e));
         }
-        vec<T> above = top;  // not reached, unless many are the greatest
+        vec<T> above = top;  // not reached, unless many scores equal the maximum
         for (;;) {
             const vec<T> middle = low + (above - low) / 2;
             const auto between = (middle > low) & (middle < above);
@@ -291,9 +291,9 @@ struct top_k {
     }
     static auto bound(auto, auto least) { return least; }
     static auto moved(auto least, auto) { return least; }
-    /// So many scores have a weight.
+    /// The number of scores with a weight.
     std::size_t kept() const { return k; }
-    bool fits() const { return k <= scores_kept; }  // k scores of each row are kept while keys go by
+    bool fits() const { return k <= scores_kept; }  // k scores of each row are kept while keys are processed
     static constexpr double first = -std::numeric_limits<double>::infinity();
 };
 

@@ -50,8 +50,8 @@ private:
     std::size_t stride_ = 0, bytes_ = 0, rows_left_ = 0, offset_ = 0;
 };
 
-/// The rows that are read after a tile of a block of queries: keys that no block has read before, and the queries of
-/// the next block, of this head or of the next one.
+/// The rows that are read after a tile of a block of queries: keys that no earlier block has read, and the queries of
+/// the next block, of this head or the next.
 template <std::size_t registers, class T>
 class next_rows {
 public:
@@ -77,13 +77,13 @@ public:
         return after_tile(first, &head<T>::values, &head<T>::value_width);
     }
 
-    /// Rows of x that belong to the queries of the next block, if it is one of this head.
+    /// Rows of x for the queries of the next block, if it belongs to this head.
     template <class U>
     prefetch<U> of_queries(const rows<U>& x, std::size_t row_width) const
     {
         return next_ == &of_ ? prefetch<U>{x, queries_, row_width} : prefetch<U>{};
     }
-    /// Rows of x that belong to the keys of the tile that begins with the first-th key.
+    /// Rows of x for the keys of the tile that begins with key `first`.
     template <class U>
     prefetch<U> of_keys(const rows<U>& x, std::size_t first, std::size_t row_width) const
     {
@@ -99,7 +99,7 @@ private:
         return std::min(of_.positions, static_cast<std::size_t>(std::max(0, end)));
     }
 
-    /// Rows from the first-th on; behind the last key, the first rows of the next head.
+    /// Rows from index `first` on; after the last key, the first rows of the next head.
     prefetch<const T> after_tile(std::size_t first, rows<const T> head<T>::*x, std::size_t head<T>::*row_width) const
     {
         if (first < end_ || next_ == nullptr || next_ == &of_) return of_keys(of_.*x, first, of_.*row_width);

@@ -8,7 +8,7 @@
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Products of a tile of lanes with rows of numbers, and the sums that tell whether numbers are finite.
+/// Products of a tile of lanes with rows of numbers, and sums that detect numbers that are not finite.
 ///
 ///     products            y_r += Σ_k x_rk panel_k        scores of a tile, contexts from weights and values
 ///     products_of_lanes   y_j += Σ_q tile_jq x_q         gradients of keys and values
@@ -32,12 +32,12 @@ HEED_SIMD_INLINE void product(std::size_t depth, const T* x, std::size_t across,
     simd::unrolled<count>([&](auto r) { sum[r].put(y + r * stride); });
 }
 
-/// The same for any number of rows.
+/// `product` for any number of rows.
 template <std::size_t registers, bool add, class T>
 void products(std::size_t count, std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
               T* y, std::size_t stride = lanes<T, registers>)
 {
-    // Few registers: keys that some of the queries see, and others do not, come in eights.
+    // Few registers: keys that only some queries see come in eights.
     constexpr std::size_t most = registers < most_registers_of<T> ? 8 : rows_at_once<T, registers>;
     const auto take = [&](auto n) {
         for (; count >= n; count -= n, x += n * across, y += n * stride)
@@ -49,8 +49,8 @@ void products(std::size_t count, std::size_t depth, const T* x, std::size_t acro
     take(std::integral_constant<std::size_t, 1>{});
 }
 
-/// y_j += Σ_q tile_jq x_q over `columns` registers of columns and, if `some`, the first of one more: for `count` rows j
-/// of a tile. The sum is added as one number: y may be what very many tiles come to.
+/// y_j += Σ_q tile_jq x_q over `columns` registers of columns and, if `some`, a partial register: for `count` rows j of
+/// a tile. The sum is added as one number, since y may accumulate very many tiles.
 template <std::size_t count, std::size_t columns, std::size_t registers, class T>
 HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<const T> x, rows<T> y, std::size_t some)
 {
@@ -77,8 +77,8 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
     });
 }
 
-/// The same for all rows and columns; with a visible_tile, only over lanes that see a row. Unless x is `finite`, a 0 in
-/// the tile, as of a hidden key, adds nothing.
+/// y_j += Σ_q tile_jq x_q for all rows and columns; with a visible_tile, only over lanes that see a row. Unless x is
+/// `finite`, a 0 in the tile, as for a hidden key, adds nothing.
 template <std::size_t registers, class T>
 void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
                        std::size_t width, const visible_tile* visible = nullptr)
@@ -117,8 +117,7 @@ void products_of_lanes(bool finite, std::size_t count, std::size_t queries, cons
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
-/// The products of tiles in the type of their numbers. A comparison may name another arithmetic with the same two
-/// functions.
+/// The products of tiles in the element type. A comparison may name another arithmetic with these two functions.
 struct own_arithmetic {
     template <std::size_t registers, bool add, class T>
     HEED_SIMD_INLINE static void products(std::size_t count, std::size_t depth, const T* x, std::size_t across,
@@ -148,7 +147,7 @@ struct arithmetic_named_by<Compare> {
 template <class Compare>
 using arithmetic_of = typename arithmetic_named_by<Compare>::type;
 
-/// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
+/// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may also be infinite or NaN.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void selected_products(std::size_t width, std::size_t count, rows<const T> x, const T* tile, T* y)
 {
@@ -165,13 +164,13 @@ template <std::size_t registers, class T>
     }
 }
 
-/// Are all numbers of n queries, in the lanes of `width` rows, finite? Judged by their sums, which may overflow.
+/// Are all numbers of n queries, in the lanes of `width` rows, finite? Tests their sums, which may overflow.
 template <std::size_t registers, class T>
 bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
 {
     using row = tiles::row<T, registers>;
     constexpr std::size_t all = lanes<T, registers>;
-    row sum = row::all(0), other = sum;  // two, because an addition takes longer than to begin the next one
+    row sum = row::all(0), other = sum;  // two chains hide the latency of an addition
     const auto add = [](row& to, const T* x) {
         simd::unrolled<registers>([&](auto c) { to.at[c] += simd::load(x + c * simd::lanes<T>); });
     };
@@ -187,7 +186,7 @@ bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
         beyond |= sum.at[c] - sum.at[c] != simd::vec<T>{};
     });
     if (!simd::any(beyond)) return true;
-    T sums[all];  // lanes without queries do not matter
+    T sums[all];  // lanes without queries are ignored
     sum.put(sums);
     return std::all_of(sums, sums + n, [](const T& x) { return x - x == T(0); });
 }
@@ -203,7 +202,7 @@ T dot(std::size_t n, const T* a, const T* b)
     return simd::sum(sum);
 }
 
-/// Are all numbers of these rows finite? Judged by their sum.
+/// Are all numbers of these rows finite? Tests their sum.
 template <class T>
 bool finite_rows(std::size_t count, std::size_t width, rows<const T> x)
 {

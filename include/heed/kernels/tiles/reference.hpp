@@ -9,15 +9,15 @@
 
 #include <heed/kernels/tiles/tiles.hpp>
 
-/// The definition of everything that is computed tile by tile: plain loops over queries and keys, in double. Slow; for
-/// readers and for tests, which compare the kernels with it.
+/// The definitions of all tiled kernels: plain loops over queries and keys, in double. Slow; for readers, and for
+/// tests, which compare the kernels with them.
 ///
 ///     forward, backward                     kernels/tiles/forward.hpp, backward.hpp
 ///     forward_in_order, backward_in_order   kernels/tiles/temporal.hpp
 ///     sums_over_past                        kernels/linear_attention.hpp
 namespace heed::inline HEED_TARGET::kernels::tiles::reference {
 
-/// The scores as they are. A score_mod has a value and a slope, of the score of query s and key j.
+/// Unmodified scores. A score_mod has a value and a slope, of the score of query s and key j.
 struct unmodified {
     double operator()(double e, std::size_t, std::size_t) const { return e; }
     double slope(double, std::size_t, std::size_t) const { return 1; }
@@ -31,8 +31,8 @@ inline void around_mean(const std::vector<double>& slopes, std::vector<double>& 
     for (std::size_t j = 0; j < d.size(); ++j) d[j] = all == 0 ? 0 : slopes[j] * (d[j] - pulled / all);
 }
 
-/// w_j = e^{e_j} / Σ_k e^{e_k}. A rule turns the visible scores of a query into weights, and the gradients d
-/// of weights into those of scores.
+/// w_j = e^{e_j} / Σ_k e^{e_k}. A rule converts the visible scores of a query to weights, and the gradients d of
+/// weights to those of scores.
 struct softmax {
     static void weights(std::vector<double>& e)
     {
@@ -174,11 +174,11 @@ void backward(const head<T>& of, const auto& score_mod, const auto& mask_mod, co
     }
 }
 
-/// How strongly the past of a key modulates its scores, β, and how fast it fades, δ.
+/// The strength β with which a key's history modulates its scores, and the rate δ at which it decays.
 struct past {
     double strength = 1, fading = 0;
 
-    /// e − β L; e, where the key has no past.
+    /// e − β L; e if the key has no history.
     double modulated(double e, double L) const { return std::isinf(L) ? e : e - strength * L; }
 };
 
@@ -203,7 +203,7 @@ void forward_in_order(const head<T>& of, const past& by, const auto& mask_mod, r
 }
 
 /// From the last query to the first; `d_history` is the gradient of L after the last query, and becomes that of L
-/// before the first one. `history` is L before the first query.
+/// before the first query. `history` is L before the first query.
 ///
 ///     de_j = du_j + e^{e_j − L'_j} ∂L'_j,  ∂L_j = e^{L_j − δ − L'_j} ∂L'_j − β du_j        L': after the query
 template <class T>
@@ -211,7 +211,7 @@ void backward_in_order(const head<T>& of, const past& by, const auto& mask_mod, 
                        const std::vector<double>& history, std::vector<double>& d_history,
                        const head_gradients<double>& to)
 {
-    std::vector<std::vector<double>> L(1, history);  // before each query, and after the last one
+    std::vector<std::vector<double>> L(1, history);  // before each query, and after the last
     for (std::size_t s = 0; s < of.queries_count; ++s) {
         L.push_back(L[s]);
         for (std::size_t j = 0; j < of.positions; ++j)

@@ -11,7 +11,7 @@
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Inner products of queries with keys and with how far away these are, in tiles.
+/// Inner products of queries with keys and with embeddings of their relative positions, in tiles.
 ///
 ///     e_{s,j} = scale · q_s · (k_j + d_r),  r = clip(j − s, −R, R)        Shaw, Uszkoreit, Vaswani 2018, eq. 4 and 5
 ///
@@ -20,11 +20,11 @@
 ///
 ///     row_r[l] = q_{s+l} · d_{clip(r − l, 0, 2R)},  r = 0 … 2 R + lanes − 1
 ///
-/// so that a score costs one addition; keys farther away share the first or the last row. Gradients are added to such
+/// so that a score costs one addition; more distant keys share the first or the last row. Gradients are added to such
 /// rows, and copied back once for all keys.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// The factors are D [A,2R+1], those of each head behind those of the one before.
+/// The factors are D [A,2R+1] of each head, consecutive.
 struct inner_product_with_distances {
     static constexpr bool has_factors = true, of_distances = true, prepares = false;
 
@@ -71,7 +71,7 @@ struct inner_product_with_distances {
                 simd::unrolled<lane_count / one>([&](auto c) {
                     T* own = d_by_row_ + row + c * one;
                     const T* const from = d + lane + c * one;
-                    if (step == 0) {  // a sum in a register, which does not wait for what was stored last
+                    if (step == 0) {  // a sum in a register, which does not wait for the last store
                         simd::vec<T> sum = simd::load(own);
                         for (std::size_t j = run.begin; j < run.end; ++j) sum += simd::load(from + j * width);
                         simd::store(own, sum);
@@ -103,7 +103,7 @@ struct inner_product_with_distances {
     private:
         static constexpr std::size_t width = lanes<T, registers>, groups = width / lane_count, one = simd::lanes<T>;
 
-        /// f(where it is in rows, where it is in columns) for each lane of each row.
+        /// f(index in rows, index in columns) for each lane of each row.
         void each_lane(const auto& f) const
         {
             for (std::size_t g = 0; g < groups; ++g) {
@@ -116,8 +116,8 @@ struct inner_product_with_distances {
             }
         }
 
-        /// f(row, step, keys, lane) for runs of the keys that a group may see: where the row of the first one is, and
-        /// from each to the next: none before and behind all distances.
+        /// f(row, step, keys, lane) for runs of the keys that a group may see: the row of the first key, and the step
+        /// from key to key, 0 beyond the clipped distances.
         HEED_SIMD_INLINE void each_run(const visible_tile& visible, const auto& f) const
         {
             for (std::size_t g = 0; g < groups; ++g) {
@@ -126,7 +126,7 @@ struct inner_product_with_distances {
                 const auto query = static_cast<std::int64_t>(product::of_.first_query + product::s_ + g * lane_count);
                 const std::int64_t count = static_cast<std::int64_t>(rows_),
                                    row = static_cast<std::int64_t>(visible.first + rows.begin + columns_ / 2) - query;
-                const auto after = [&](std::int64_t number) {  // this number of rows from the first one
+                const auto after = [&](std::int64_t number) {  // this number of rows after the first
                     const std::int64_t size = static_cast<std::int64_t>(rows.size());
                     return rows.begin + static_cast<std::size_t>(std::clamp(number, std::int64_t{0}, size));
                 };

@@ -16,21 +16,22 @@
 #include <heed/simd/score_index.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Scores of a tile before they become weights: a score_mod changes them, and a mask_mod hides some.
+/// Scores of a tile before normalization: a score_mod changes them, and a mask_mod hides some.
 ///
 ///     e_j = score_mod(q · k_j, index), −∞ unless mask_mod(index)
 ///
 /// As in FlexAttention, a tile that every query sees is a full block: the mask_mod is not evaluated there. Here each
 /// group of lane_count queries has its own full rows.
 ///
-/// A kernel that knew the types of functions and masks would be compiled for each combination, a second or more each;
-/// so it calls one type, `score_mod`, once a tile. Only the loop over a tile is compiled for each.
+/// A kernel templated on the types of functions and masks would be compiled for each combination, a second or more
+/// each; so it calls one type, `score_mod`, once a tile. Only the loop over a tile is compiled for each combination.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// Scores as they are.
+/// Unmodified scores.
 struct unmodified {};
 
-/// A function as a loop over a tile keeps it: a copy if that is easy, since scores might alias the caller's function.
+/// The form in which a tile loop stores a function: a copy if copying is trivial, since scores might alias
+/// the caller's function.
 template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
@@ -42,7 +43,7 @@ struct modified_by_table {
     Table table;
 
     HEED_SIMD_INLINE auto operator()(const auto& e, const score_index& p) const { return f(e, p, table); }
-    /// The same with another view of the table.
+    /// The function with another view of the table.
     template <class Other>
     operator modified_by_table<Function, Other>() const
     {
@@ -57,23 +58,22 @@ struct unmasked {
     key_range full_range(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
 };
 
-/// The score_mod and the mask_mod of a call, whatever their types. Lanes of a tile are [keys][width]; query s is the
-/// first.
+/// The score_mod and the mask_mod of a call, type-erased. Lanes of a tile are [keys][width]; query s is the first.
 template <class T>
 class score_mod {
 public:
     bool modifies = false;        // is there a score_mod?
-    bool learns = false;          // does it look numbers up in a table that learns?
+    bool learns = false;          // does it look up numbers in a trained table?
     bool evaluates_mask = false;  // does evaluating the mask narrow the visible range that it declares?
 
     /// The range of keys that queries at the keys first … last may see, and the range that all of these queries see.
     virtual key_range visible_range(std::int32_t first, std::int32_t last) const = 0;
     virtual key_range full_range(std::int32_t first, std::int32_t last) const = 0;
     /// Evaluates the mask, and narrows the rows of a tile that the groups of n queries may see: to the first and last
-    /// key that a group sees, and a run of full rows. Several keys are evaluated at once while they are alike.
+    /// key that a group sees, and a run of full rows. Several keys are evaluated together while they are alike.
     virtual void evaluate_mask(const head<T>& of, std::size_t n, visible_tile& visible) const = 0;
 
-    /// Scores after the score_mod, −inf where a query does not see a key; and, unless `slopes` is null, their
+    /// Writes scores after the score_mod, −inf where a query does not see a key; and, unless `slopes` is null, their
     /// derivatives by the products, times `scale`, 0 where a query does not see a key.
     virtual void apply(const head<T>& of, const visible_tile& visible, T* tile, T* slopes) const = 0;
     /// Adds the gradient of the table.
@@ -84,7 +84,7 @@ protected:
     ~score_mod() = default;
 };
 
-/// A block of queries: n queries of a head from the s-th on, and the score_mod of the call. n ≤ lanes, or for `forward`
+/// A block of queries: n queries of a head from index s on, and the score_mod of the call. n ≤ lanes, or for `forward`
 /// several blocks.
 template <class T>
 struct query_block {
@@ -93,19 +93,19 @@ struct query_block {
     const score_mod<T>& mod;
 };
 
-/// Leaves no tile out.
+/// Skips no tile.
 inline constexpr auto every_tile = [](std::size_t) { return true; };
 
 namespace detail {
 
-/// Evaluates the mask of a partial block, and leaves the keys out that no query sees, at its begin and at its end.
+/// Evaluates the mask of a partial block, and drops keys that no query sees from its beginning and end.
 template <class T>
 [[gnu::noinline]] void narrow(const query_block<T>& block, visible_tile& visible)
 {
     block.mod.evaluate_mask(block.of, block.n, visible);
     range all;
     for (std::size_t g = 0; g < visible.groups; ++g) all = all.around(visible.rows[g]);
-    constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
+    constexpr std::size_t few = 4;  // sums over dimensions take the same groups of keys as without a mask
     all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, visible.count)};
     for (std::size_t g = 0; g < visible.groups; ++g) {
         const bool none = visible.rows[g].empty();
@@ -134,7 +134,7 @@ public:
             any_ = any_.around(visible_[g]);
         }
     }
-    /// The numbers of the tiles with keys that one of the queries may see.
+    /// The indices of the tiles with keys that a query of the block may see.
     range visible_tiles() const { return {any_.begin / tiles::keys, (any_.end + tiles::keys - 1) / tiles::keys}; }
 
     /// Calls f(visible) for this tile if any query of the block sees a key in it.
@@ -178,7 +178,8 @@ private:
     range visible_[groups], full_[groups], any_;
 };
 
-/// f(visible) for each tile of keys that a query of the block sees and that `wants(tile)`, from the first or the last.
+/// f(visible) for each tile of keys that a query of the block sees and for which `wants(tile)` holds, from the first or
+/// the last.
 template <std::size_t registers, bool from_the_last = false, class T>
 void each_tile(const query_block<T>& block, const auto& wants, const auto& f)
 {
@@ -190,8 +191,7 @@ void each_tile(const query_block<T>& block, const auto& wants, const auto& f)
     }
 }
 
-/// f(offset, index) for rows of a group of lanes. The head's memo keeps the numbers that functions find, from `slot`
-/// on.
+/// f(offset, index) for rows of a group of lanes. The head's memo keeps the results of functions, from `slot` on.
 template <class T>
 HEED_SIMD_INLINE void each_index(const head<T>& of, const visible_tile& visible, std::size_t group, const range& rows,
                                  const auto& f, std::size_t slot = 0)
@@ -203,7 +203,7 @@ HEED_SIMD_INLINE void each_index(const head<T>& of, const visible_tile& visible,
     heed::detail::lane_memo& memo = *of.memo;
     for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
         heed::detail::lane_memo::call call{memo, slot};
-        // Whatever computes in doubles has no use for numbers kept as floats.
+        // Computations in double cannot use results that are kept as floats.
         heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
         score_index p;
         p.batch = batch;
@@ -215,7 +215,7 @@ HEED_SIMD_INLINE void each_index(const head<T>& of, const visible_tile& visible,
     }
 }
 
-/// How many queries see some keys: none sees any, some see some, or every query every key.
+/// Visibility of a set of keys: no query sees any, some queries see some, or every query sees every key.
 enum class visible_to { none, some, every };
 
 HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
@@ -228,14 +228,15 @@ HEED_SIMD_INLINE lane_mask first_lanes(std::size_t n)
 {
     return heed::detail::counted_from(0) < static_cast<std::int32_t>(n);
 }
-/// `one`: queries that see one of some keys; `all`: queries that see all of these; `those`: the lanes of the queries.
+/// `one`: queries that see at least one of the keys; `all`: queries that see all keys; `those`: the lanes of the
+/// queries.
 HEED_SIMD_INLINE visible_to visibility_of(const lane_mask& one, const lane_mask& all, const lane_mask& those)
 {
     if (!any_of_lanes((one & those).at)) return visible_to::none;
     return any_of_lanes(((!all) & those).at) ? visible_to::some : visible_to::every;
 }
 
-/// x in the rows that a group does not see.
+/// Writes x to the rows that a group does not see.
 template <class T>
 [[gnu::noinline]] void fill_hidden(const visible_tile& visible, T x, T* tile)
 {
@@ -247,7 +248,7 @@ template <class T>
     }
 }
 
-/// f(at, index, partial) for each index that is visible; if the constant `partial` is true, for one that may be.
+/// f(at, index, partial) for each visible index; if the constant `partial` is true, for indices that may be visible.
 template <bool modifies, class T>
 HEED_SIMD_INLINE void each_visible(const head<T>& of, const visible_tile& visible, const auto& f)
 {
@@ -267,8 +268,8 @@ HEED_SIMD_INLINE void each_visible(const head<T>& of, const visible_tile& visibl
 
 using heed::detail::load_lanes, heed::detail::store_lanes;
 
-/// The derivative by the argument of a function with this slope: 0 where d is 0, as at a weight of 0, even if the slope
-/// is infinite or NaN; and where the slope is 0, as at a hidden score, even if d is NaN.
+/// The derivative by the argument of a function with this slope: 0 if d is 0, as at a weight of 0, even if the slope is
+/// infinite or NaN; and 0 if the slope is 0, as at a hidden score, even if d is NaN.
 template <class T>
 HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 {
@@ -277,8 +278,8 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 
 }  // namespace detail
 
-/// The score_mod of these types; refers to both. Its loops are flat: a call would pass an index through memory, and
-/// compute anew what does not change from key to key.
+/// The score_mod of these types; refers to both. Its loops are inlined: a call would pass an index through memory, and
+/// recompute values that do not change from key to key.
 template <class T, class Function, class Mask>
 class score_mod_of final : public score_mod<T> {
 public:
@@ -307,7 +308,7 @@ public:
                 const bool declared = !full.empty();
                 const lane_mask those = detail::first_lanes(n - g * lane_count);
                 range left{rows.begin, declared ? full.begin : rows.end};
-                // From the first row, then from the last: past hidden rows, then past full ones.
+                // From the first row, then from the last: past hidden rows, then past full rows.
                 for (const bool from_the_last : {false, true}) {
                     if (from_the_last && declared) left = {full.end, rows.end};
                     const std::size_t passed =
@@ -375,13 +376,13 @@ public:
     }
 
 private:
-    /// How rows are evaluated: from which end, and whether full rows are looked for.
+    /// How rows are evaluated: from which end, and whether full rows are searched.
     struct search {
         bool from_the_last, for_full;
     };
 
-    /// Takes the rows off `left` that no query sees and, if full rows are looked for, the full rows behind these.
-    /// Returns the number of the full ones.
+    /// Removes hidden rows from one end of `left` and, if full rows are searched, the full rows that follow. Returns
+    /// the number of full rows.
     HEED_SIMD_INLINE std::size_t pass_alike_rows(const head<T>& of, const visible_tile& visible, std::size_t group,
                                                  const lane_mask& those, const search& how, range& left) const
     {
@@ -393,7 +394,7 @@ private:
             const std::size_t n_rows = std::min(at_once, left.size());
             const range rows =
                 how.from_the_last ? range{left.end - n_rows, left.end} : range{left.begin, left.begin + n_rows};
-            lane_mask one(false), all(true);  // queries that see one of the rows, and all rows
+            lane_mask one(false), all(true);  // queries that see at least one row, and those that see all
             detail::each_index(
                 of, visible, group, rows,
                 [&](std::size_t, const score_index& p) __attribute__((always_inline)) {
@@ -405,7 +406,7 @@ private:
             const visible_to now = detail::visibility_of(one, all, those);
             if (now == visible_to::some || (now == visible_to::every ? !how.for_full : full > 0)) {
                 if (n_rows == 1) break;
-                closely = true;  // row by row, as long as they are like those before
+                closely = true;  // row by row, while they are like the rows before
                 at_once = 1;
                 continue;
             }
@@ -422,7 +423,7 @@ private:
     static constexpr std::size_t rows_at_once_evaluated = 16;
     static constexpr bool evaluated = !heed::detail::told_by_ranges<Mask>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
-    // A mask that is evaluated alone has other slots than a function: the two would evict each other's numbers.
+    // A mask that is evaluated separately has other slots than a function: they would evict each other's numbers.
     static constexpr std::size_t slot_of_mask = modified ? heed::detail::lane_memo::slots / 2 : 0;
 
     const Function& function_;

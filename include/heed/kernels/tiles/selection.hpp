@@ -13,20 +13,20 @@
 #include <heed/simd/simd.hpp>
 
 /// The first pass of rules with two passes: the numbers z of each row from all scores, τ of sparsemax and entmax or the
-/// k-th greatest score.
+/// k-th largest score.
 ///
-/// Few keys: all scores of a block of queries are kept, and the second pass reads these. Many keys: a selection keeps
-/// the scores of each row that may have a weight, and both passes compute the tiles.
+/// Few keys: all scores of a block of queries are kept for the second pass. Many keys: a selection keeps the scores of
+/// each row that may have a weight, and both passes compute the tiles.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// Do all scores of a block of queries with this number of keys fit? They have to stay in the second cache.
+/// Do all scores of a block of queries with this number of keys fit in the second-level cache?
 template <class T, std::size_t registers>
 bool keeps_scores(std::size_t positions)
 {
     return positions * lanes<T, registers> * sizeof(T) <= std::size_t{3} << 18;
 }
 
-/// The greatest scores of each lane's row, as far as they may have a weight: a list for each lane, [slot][lane].
+/// The largest scores of each lane's row, if they may have a weight: a list for each lane, [slot][lane].
 template <std::size_t registers, class T, class Rule>
 class selection {
 public:
@@ -40,7 +40,7 @@ public:
         count_ = detail::filled(here_, width, std::size_t{0});
     }
 
-    /// The scores of some more keys.
+    /// Adds the scores of further keys.
     void add(const T* tile, std::size_t count)
     {
         using namespace simd;
@@ -72,7 +72,7 @@ public:
         if (slots_ > room / 2) compact();
     }
 
-    /// z of each row. Returns whether a row has more weights than are kept here: its z is only a start then.
+    /// z of each row. Returns whether a row has more weights than fit here: its z is then only a starting value.
     bool finish(T* z)
     {
         solve();
@@ -98,7 +98,7 @@ private:
             store(bound_ + at, select(load(bound_ + at) == -none, -none, rule_.bound(top, second)));
         });
     }
-    /// Forgets what has no weight. A row that is full takes nothing more.
+    /// Drops scores without a weight. A full row accepts no more scores.
     void compact()
     {
         slots_ = 0;
@@ -126,8 +126,8 @@ private:
 
 namespace detail {
 
-/// A step of Newton's method for τ, from weights and slopes summed over all tiles, for the rows of which a selection
-/// could not keep all scores. Returns whether τ [lanes] of one has moved.
+/// A step of Newton's method for τ, from weights and slopes summed over all tiles, for the rows with more scores than
+/// fit in a selection. Returns whether τ [lanes] of any row has moved.
 template <std::size_t registers, class T, class Rule>
 bool refine(const auto& compare, const query_block<T>& block, const selection<registers, T, Rule>& kept,
             const Rule& rule, T* tile, T* z)
@@ -157,7 +157,7 @@ bool refine(const auto& compare, const query_block<T>& block, const selection<re
     return moved;
 }
 
-/// The rule's numbers of each row, [numbers][lanes], where the scores of a tile are forgotten before the next one.
+/// The rule's numbers of each row, [numbers][lanes], if the scores of a tile are discarded before the next tile.
 template <std::size_t registers, class T, class Rule>
 void numbers_tile_by_tile(const auto& compare, const query_block<T>& block, const Rule& rule, T* tile, T* z)
 {
@@ -167,14 +167,14 @@ void numbers_tile_by_tile(const auto& compare, const query_block<T>& block, cons
         kept.add(tile, visible.count);
     });
     if (!kept.finish(z)) return;
-    // A row has more weights than are kept, all nearly equal.
+    // A row has more weights than fit, all nearly equal.
     if constexpr (requires(simd::vec<T> x) { rule.better(x, x, x); }) {
         for (std::size_t round = 0; round < 60; ++round)
             if (!refine<registers>(compare, block, kept, rule, tile, z)) break;
     }
 }
 
-/// The same where all scores are kept, [keys that a query may see][lanes].
+/// The rule's numbers if all scores are kept, [keys that a query may see][lanes].
 template <std::size_t registers, class T, class Rule>
 void numbers_of_kept_scores(const auto& compare, const query_block<T>& block, const Rule& rule, T* all, T* z)
 {

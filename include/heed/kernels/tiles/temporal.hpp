@@ -15,20 +15,20 @@
 #include <heed/kernels/tiles/transpose.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Contexts of many queries in their order, where each key remembers its earlier scores, tile by tile:
+/// Contexts of many queries in order, tile by tile, where each key has a history of its earlier scores:
 ///
 ///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
 ///
 /// after Sankaran et al. 2016, eq. 6-8 (β = 1, δ = 0). `reference::forward_in_order` and `backward_in_order` of
-/// kernels/tiles/reference.hpp compute the same in plain loops; tests compare the two.
+/// kernels/tiles/reference.hpp compute these in plain loops; tests compare the two.
 ///
-/// A key's past does not depend on another key. **So keys lie in the lanes**, unlike kernels/tiles/forward.hpp: a tile
-/// [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in their
-/// order before the next block. The backward pass runs each block twice: forward for L at each tile, and backward.
+/// A key's history does not depend on other keys. **So the lanes hold keys**, unlike kernels/tiles/forward.hpp: a tile
+/// [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys processes all queries in order
+/// before the next block. The backward pass runs each block twice: forward for L at each tile, and backward.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// A history's gradients: of L after the last query, or null, and where that of L before the first one is added, or
-/// null.
+/// The gradients of a history: of L after the last query, or null, and the destination for the gradient of L before the
+/// first query, or null.
 template <class T>
 struct history_gradients {
     const T* after;
@@ -37,7 +37,7 @@ struct history_gradients {
 
 namespace detail {
 
-/// Contexts to which very many blocks of keys are added, keys_of_part at a time: see kernels/block_sums.hpp.
+/// Contexts that accumulate very many blocks of keys, keys_of_part at a time: see kernels/block_sums.hpp.
 template <class T>
 class contexts_in_blocks {
 public:
@@ -50,10 +50,10 @@ public:
         std::fill_n(tops(), queries_, -std::numeric_limits<T>::infinity());
     }
 
-    /// Where the keys at work are added, relative to the greatest score so far.
+    /// The destination of the current keys, relative to the maximum score so far.
     rows<T> now() const { return part_ == nullptr ? contexts_ : rows<T>{part_, width_}; }
 
-    /// The keys before `end` have been added.
+    /// Called after the keys before `end` have been added.
     void next(std::size_t end, const T* greatest)
     {
         if (part_ == nullptr || (end % keys_of_part != 0 && end < positions_)) return;
@@ -78,10 +78,10 @@ private:
 
     std::size_t queries_, width_, positions_;
     rows<T> contexts_;
-    T* part_ = nullptr;  // [S,D] of the keys at work, [S,D] what rounding has lost, [S] the greatest scores before them
+    T* part_ = nullptr;  // [S,D] of the current keys, [S,D] rounding errors, [S] earlier maxima
 };
 
-/// The steps of `forward_in_order` for one width of blocks of keys.
+/// The steps of `forward_in_order` for one width of key blocks.
 template <std::size_t registers, class Sentence>
 class forward_pass_in_order {
 public:
@@ -143,7 +143,7 @@ private:
     static constexpr std::size_t width = lanes<T, registers>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
-    /// Scores of a tile become u = e − β L, and L goes on.
+    /// Replaces the scores of a tile with u = e − β L, and updates L.
     HEED_SIMD_INLINE void modulate(std::size_t count, row& L)
     {
         T* const tile = tile_;
@@ -155,7 +155,7 @@ private:
         });
     }
 
-    /// Online softmax of a query: its row of the tile becomes e^{u_j − top}, which is added to its sum. A greater top
+    /// Online softmax of a query: its row of the tile becomes e^{u_j − top}, which is added to its sum. A larger top
     /// rescales the sum and the context.
     HEED_SIMD_INLINE void online_softmax(std::size_t query, T* at)
     {
@@ -185,8 +185,8 @@ private:
     }
 
     const Sentence& sentence_;
-    rows<T> contexts_, now_{};  // now_: where the keys at work are added
-    T *tops_, *divisors_;       // of each query: the greatest u, and 1 / Σ_j e^{u_j − top}
+    rows<T> contexts_, now_{};  // now_: the destination of the current keys
+    T *tops_, *divisors_;       // of each query: the maximum u, and 1 / Σ_j e^{u_j − top}
     scratch here_;
     T* tile_;
     in_double<T>* sums_;
@@ -195,7 +195,7 @@ private:
     bool finite_;
 };
 
-/// The steps of `backward_in_order` for one width of blocks of keys.
+/// The steps of `backward_in_order` for one width of key blocks.
 template <std::size_t registers, class Sentence>
 class backward_pass_in_order {
 public:
@@ -257,14 +257,14 @@ private:
     static constexpr bool modified = key_block<registers, Sentence>::modified;
     static constexpr bool learns = requires(const typename Sentence::function_type& f) { f.table; };
 
-    /// The numbers of a tile, [queries][lanes]; null if not needed.
+    /// The arrays of a tile, [queries][lanes]; null if not needed.
     struct numbers_of_tile {
-        T* states = nullptr;     // L before each query, and after the last one
-        T* weights = nullptr;    // first the scores
+        T* states = nullptr;     // L before each query, and after the last
+        T* weights = nullptr;    // initially the scores
         T* modulated = nullptr;  // u = e − β L
-        T* d_scores = nullptr;   // first the gradients of the weights
+        T* d_scores = nullptr;   // initially the gradients of the weights
         T* slopes = nullptr;     // of the score_mod
-        T* products = nullptr;   // scores before the score_mod, if its table learns
+        T* products = nullptr;   // scores before the score_mod, if its table is trained
     };
 
     /// Forward: L before each tile of queries.
@@ -278,8 +278,8 @@ private:
         }
     }
 
-    /// The scores of a tile again, L before each query, u, and the gradients of the weights. Returns whether a query
-    /// sees a key.
+    /// Recomputes the scores of a tile, L before each query, u, and the gradients of the weights. Returns whether a
+    /// query sees a key.
     HEED_SIMD_INLINE bool recompute_scores(std::size_t s, std::size_t count, row L)
     {
         const numbers_of_tile tile = tile_;
@@ -300,8 +300,8 @@ private:
         return visible;
     }
 
-    /// Weights, and gradients of scores in place of those of weights, from the last query to the first. d_L: the
-    /// gradient of L after the tile, then before it.
+    /// Computes weights, and replaces gradients of weights with those of scores, from the last query to the first. d_L:
+    /// the gradient of L after the tile, then before it.
     HEED_SIMD_INLINE void gradients_of_scores(std::size_t s, std::size_t count, bool visible, row& d_L)
     {
         using namespace simd;
@@ -319,7 +319,7 @@ private:
                 vec<T> weight{}, d_u{};
                 if (visible) {
                     const vec<T> u = load(tile.modulated + at);
-                    weight = select(hidden(u), vec<T>{}, simd::exp(u - top) * by);  // which may be NaN
+                    weight = select(hidden(u), vec<T>{}, simd::exp(u - top) * by);  // may be NaN
                     d_u = select(weight == vec<T>{}, vec<T>{}, weight * (load(tile.d_scores + at) - splat(mean)));
                 }
                 vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
@@ -335,7 +335,7 @@ private:
         }
     }
 
-    /// Gradients of modified scores become those of the products, after they are added to the gradient of the table.
+    /// Adds to the gradient of the table, and converts gradients of modified scores to those of the products.
     void through_score_mod(std::size_t s, std::size_t count)
     {
         const std::size_t n = keys_.keys();
@@ -357,7 +357,7 @@ private:
             products_of_lanes<registers>(finite_, count, keys_.keys(), tile_.d_scores, of.keys.from(first),
                                          to_.queries.from(s), of.width);
     }
-    /// Where a weight is 0, as at a hidden key, the gradient is 0, whatever the key, its value, the query and ∂c are.
+    /// If a weight is 0, as at a hidden key, the gradient is 0 for any key, value, query and ∂c, including NaN.
     void add_products(std::size_t wide, std::size_t count, rows<const T> x, const T* tile, T* y) const
     {
         if (finite_) return products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
@@ -379,7 +379,7 @@ private:
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before the first query, and becomes L after the
-/// last one. `numbers` [2, queries]: each query's greatest score and 1 / divisor. A query that sees nothing gets 0.
+/// last query. `numbers` [2, queries]: each query's maximum score and 1 / divisor. A query that sees no key gets 0.
 template <std::size_t registers, class Sentence>
 void forward_in_order(const Sentence& sentence, rows<typename Sentence::number> contexts,
                       typename Sentence::number* history, typename Sentence::number* numbers)

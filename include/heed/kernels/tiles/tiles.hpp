@@ -12,34 +12,34 @@
 #include <heed/simd/simd.hpp>
 #include <heed/simd/strided_index.hpp>
 
-/// Attention of many queries tile by tile: a block of queries against a block of keys. Scores never leave the cache.
+/// Attention of many queries in tiles: a block of queries against a block of keys. Scores never leave the cache.
 ///
 ///     C = softmax(Q Kᵀ) V            Vaswani et al. 2017, eq. 1; computed online as in Milakov, Gimelshein 2018
 ///
-/// **Queries lie in the lanes.** A tile of scores [keys][lanes] has a row for each key: maxima and sums over the scores
+/// **The lanes hold queries.** A tile of scores [keys][lanes] has a row for each key: maxima and sums over the scores
 /// of a query are elementwise, and products read one number of a key or value and one row of the tile at a time:
 ///
 ///     e_j = Σ_i K_ji q_i,  c_i += Σ_j V_ji p_j        i: dimension, j: key; e_j, q_i, c_i, p_j: rows of lanes
 ///
-/// Only a block's queries and contexts are transposed, once for all keys. The forward pass of softmax takes several
-/// blocks of queries at once, so that a tile of keys is read from the cache. The backward pass computes scores again.
+/// Only a block's queries and contexts are transposed, once for all keys. The forward pass of softmax processes several
+/// blocks of queries together, so that a tile of keys is read from the cache. The backward pass recomputes scores.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
-/// Registers of a row of lanes, at most; fewer for few queries.
+/// The maximum number of registers in a row of lanes; fewer for few queries.
 inline constexpr std::size_t most_registers = simd::register_bytes == 64 ? 4 : 2;
 
-/// The same of dual numbers, whose registers are two.
+/// The maximum for dual numbers, which take two registers each.
 template <class T>
 inline constexpr std::size_t most_registers_of = most_registers;
 template <class T>
 inline constexpr std::size_t most_registers_of<dual_number<T>> = std::max(most_registers / 2,
                                                                           sizeof(T) / sizeof(float));
 
-/// Queries of a block whose rows of lanes take `registers`.
+/// The number of queries of a block with `registers` for each row of lanes.
 template <class T, std::size_t registers>
 inline constexpr std::size_t lanes = registers* simd::lanes<T>;
 
-/// Rows of lanes that a product sums at once: their sums, a row of the panel and a factor fill the registers.
+/// Rows of lanes that a product sums together: their sums, a row of the panel and a factor fill the registers.
 template <class T, std::size_t registers>
 inline constexpr std::size_t rows_at_once = (simd::register_bytes == 64 ? 24 : 12) / std::max<std::size_t>(2,
                                                                                                            registers);
@@ -50,7 +50,7 @@ inline constexpr std::size_t
 /// Keys of a tile.
 inline constexpr std::size_t keys = 96;
 
-/// Rows of numbers, `stride` apart: of one head, where it lies among others. `data` is the row `first`.
+/// Rows of numbers, `stride` apart, of one of several heads. `data` is the row `first`.
 template <class T>
 struct rows {
     T* data;
@@ -58,11 +58,11 @@ struct rows {
     std::size_t first = 0;
 
     T* operator[](std::size_t row) const { return data + (row - first) * stride; }
-    /// The rows from this one on; without data, none.
+    /// The rows from this index on; empty if `data` is null.
     rows from(std::size_t row) const { return {data == nullptr ? nullptr : (*this)[row], stride}; }
 };
 
-/// Keys whose products are added up before their sum joins that of the keys before them: see kernels/block_sums.hpp.
+/// The number of keys in one partial sum of products; partial sums are then added: see kernels/block_sums.hpp.
 inline constexpr std::size_t keys_of_sum = 3 * keys;
 
 /// One row of lanes in registers.
@@ -95,7 +95,7 @@ struct range {
     bool empty() const { return begin >= end; }
     std::size_t size() const { return end - begin; }
     bool operator==(const range&) const = default;
-    /// The least range around both; an empty one adds nothing.
+    /// The smallest range around both; an empty range is ignored.
     range around(const range& other) const
     {
         if (empty() || other.empty()) return other.empty() ? *this : other;
@@ -103,19 +103,19 @@ struct range {
     }
 };
 
-/// A tile of `count` keys from `first` on, and those of its rows (keys) that the queries of a block, from s on, see. A
-/// group is lane_count queries: as many as one score_index holds.
+/// A tile of `count` keys from `first` on, and the rows (keys) that the queries of a block, from s on, see. A group is
+/// lane_count queries, the number that one score_index holds.
 struct visible_tile {
     std::size_t s, first, count, groups;
-    range rows[most_registers];  // rows that a group may see, the others it does not,
-    range full[most_registers];  // and of these the ones that all of its queries see
+    range rows[most_registers];  // rows that a group may see; it does not see the others
+    range full[most_registers];  // rows that all queries of a group see
     range common;                // rows that all groups may see
     bool is_full;                // does every query see every key?
 
     /// Lanes of a row.
     std::size_t width() const { return groups * lane_count; }
 
-    /// `common` and `is_full`, of the rows of all groups.
+    /// Sets `common` and `is_full` from the rows of all groups.
     void conclude()
     {
         common = {0, count};
@@ -126,7 +126,7 @@ struct visible_tile {
         }
         if (common.empty()) common = {0, 0};
     }
-    /// Of `queries` lanes, those whose groups may see some of these rows.
+    /// The lanes among the first `queries`, restricted to groups that may see some of these rows.
     range lanes_of(const range& some, std::size_t queries) const
     {
         if (common.begin <= some.begin && some.end <= common.end) return {0, queries};
@@ -179,13 +179,13 @@ struct head {
     T scale;                    // of the scores
     std::size_t batch, number;  // which sentence, and which head of it
     std::size_t first_query;
-    T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
-    const head* next = nullptr;                    // the head whose turn it is afterwards, if that is known
-    const T* factors = nullptr;                    // of comparisons that have some
+    T sink = -std::numeric_limits<T>::infinity();  // the score of the sink, whose weight has no value
+    const head* next = nullptr;                    // the next head to be processed, if known
+    const T* factors = nullptr;                    // of comparisons that have factors
     std::size_t factor_count = 0;
-    heed::detail::lane_memo* memo = nullptr;  // of the thread and the call: tiles with a function or a mask need it
+    heed::detail::lane_memo* memo = nullptr;  // of the thread and the call; for functions and masks
 
-    /// Where query s stands among the keys: the last one at the last key.
+    /// The position of query s among the keys: the last query is at the last key.
     std::int32_t diagonal_of(std::size_t s) const
     {
         return static_cast<std::int32_t>(positions) - static_cast<std::int32_t>(queries_count) +
@@ -193,16 +193,16 @@ struct head {
     }
 };
 
-/// The gradients of one head, to be added to; null where nobody wants them.
+/// The gradients of one head, to be added to; null if not required.
 template <class T>
 struct head_gradients {
     rows<T> queries, keys, values;
-    T* table = nullptr;    // of the table that the pair's function looks numbers up in
+    T* table = nullptr;    // of the table of the score_mod
     T* factors = nullptr;  // of the comparison
     T* of_head = nullptr;  // of the rule's number of this head
 };
 
-/// Contexts and numbers of a head, as a forward pass has written these, and the gradient of the contexts.
+/// Contexts and numbers of a head, from a forward pass, and the gradient of the contexts.
 template <class T>
 struct forward_results {
     rows<const T> contexts;

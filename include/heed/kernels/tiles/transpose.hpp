@@ -7,10 +7,10 @@
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Rows of numbers to rows of lanes, [width][lanes], and back: once for a block of queries.
+/// Transposes rows of numbers to rows of lanes, [width][lanes], and back: once for a block of queries.
 namespace heed::inline HEED_TARGET::kernels::tiles::detail {
 
-/// f(i, q) for squares of registers within `width` and `n`; edge(i, q) for each number behind them.
+/// f(i, q) for squares of registers within `width` and `n`; edge(i, q) for each number beyond them.
 template <class T>
 HEED_SIMD_INLINE void each_square(std::size_t width, std::size_t n, const auto& f, const auto& edge)
 {
@@ -44,7 +44,7 @@ void transposed_back(std::size_t width, std::size_t n, const T* from, const T* b
     using namespace simd;
     constexpr std::size_t all = tiles::lanes<T, registers>;
     const auto square = [&](std::size_t i, std::size_t q) {
-        // Rows a power of two apart push each other out of the first cache.
+        // Rows a power of two apart evict each other from the first-level cache.
         unrolled<simd::lanes<T>>([&](auto k) { __builtin_prefetch(to[q + k] + i, 1); });
         const vec<T> factor = load(by + q);
         vec<T> part[simd::lanes<T>];

@@ -11,8 +11,8 @@
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
-/// A tile of scores, and how a rule of kernels/tiles/normalizer_rules.hpp makes weights of it. Forward and backward
-/// share these steps.
+/// A tile of scores, and its conversion to weights by a rule of kernels/tiles/normalizer_rules.hpp. Forward and
+/// backward share these steps.
 namespace heed::inline HEED_TARGET::kernels::tiles::detail {
 
 /// Scores of a tile after score_mod and mask_mod.
@@ -23,7 +23,7 @@ void score_tile(const auto& compare, const query_block<T>& block, const visible_
     if (block.mod.modifies || !visible.is_full) block.mod.apply(block.of, visible, tile, nullptr);
 }
 
-/// Scores become weights; f(j, c, weight), if there is one, gets each register. Returns whether one weight is not 0.
+/// Converts scores to weights; calls f(j, c, weight), if given, for each register. Returns whether any weight is not 0.
 template <std::size_t registers, class Rule, class T>
 HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
                                  const std::array<row<T, registers>, Rule::numbers>& z, T* tile, const auto&... f)
@@ -51,15 +51,15 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
     return !Rule::sparse || any(some);
 }
 
-/// What a sequential rule carries from key to key, for a row of lanes; nothing for other rules.
+/// The state of a sequential rule from key to key, for a row of lanes; empty for other rules.
 template <std::size_t registers, class Rule, class T>
 struct carried {};
 template <std::size_t registers, class Rule, class T>
     requires(Rule::sequential)
 struct carried<registers, Rule, T> : std::array<typename Rule::template stick<simd::vec<T>>, registers> {};
 
-/// The same by any rule: a sequential rule takes its weights from `rest`, and writes the share of `rest` that each one
-/// is to `shares`, unless that is null.
+/// Weights by any rule: a sequential rule takes its weights from `rest`, and writes each weight's share of `rest` to
+/// `shares`, unless that is null.
 template <std::size_t registers, class Rule, class T>
 HEED_SIMD_INLINE bool weigh(std::size_t count, const Rule& rule, const std::array<row<T, registers>, Rule::numbers>& z,
                             [[maybe_unused]] carried<registers, Rule, T>& rest, T* tile,
@@ -81,7 +81,7 @@ HEED_SIMD_INLINE bool weigh(std::size_t count, const Rule& rule, const std::arra
     }
 }
 
-/// The rule's numbers of n queries from s on, and zeros behind them.
+/// The rule's numbers of n queries from s on, padded with zeros.
 template <std::size_t registers, class Rule, class T>
 auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
 {
