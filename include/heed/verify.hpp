@@ -10,7 +10,7 @@
 
 #include <heed/verify/contracts.hpp>
 
-/// Does a mechanism of your own keep heed's contracts?
+/// Does your mechanism keep heed's contracts?
 ///
 ///     attention attend{mine::distance{W}, normalize::temporal{}, combine::weighted_sum{}};   // of double
 ///     const verification report = heed::verify(attend, {.query = 3, .width = 5});
@@ -22,11 +22,11 @@
 /// form, with and without masks, on a tape and without, in double and in float; `contract::name` names each contract.
 namespace heed::inline HEED_TARGET {
 
-/// One contract, and whether it is kept.
+/// One contract, and whether it passed.
 struct contract {
     std::string name;
     bool passed = false;
-    std::string detail;  // where it is broken, or what was compared
+    std::string detail;  // the first failure, or the comparison made
 };
 
 /// The findings of heed::verify; true if every contract is kept.
@@ -72,8 +72,8 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     using namespace detail::verifying;
     static_assert(
         requires { attend.on(array<double, 3>(), lengths()); },
-        "heed: verify takes a mechanism: an attention{score, normalize, combine}, or several of them in a "
-        "multi_head or multi_hop, or what has the same calls");
+        "heed: verify takes a mechanism: an attention{score, normalize, combine}, a multi_head or multi_hop of "
+        "attentions, or a type with the same member functions");
     using numbers_are_double [[maybe_unused]] =
         decltype(transform_parameters(attend, requires_double{}));  // runs nothing
 
@@ -95,22 +95,22 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     static constexpr check checks[] = {
         {"the mechanism runs with these sizes", check_first_run},
         {"two runs agree", check_repeatable},
-        {"every parameter has a name of its own", check_names},
+        {"every parameter has a distinct name", check_names},
         {"gradients agree with finite differences", check_gradient},
         {"gradients with one sentence, one position, one step", check_gradient, true},
-        {"training computes what inference computes", check_families},
+        {"training and inference give the same results", check_families},
         {"a row without positions gets weights 0, context 0, gradient 0", check_empty_rows},
         {"the contents of the padding change nothing", check_padding},
         {"a sentence has the same results alone and in a batch", check_alone},
         {"scores of +-1e4 are handled in float", check_large_scores},
         {"float agrees with double", check_float},
-        {"asking for the weights changes nothing", check_weights_do_not_matter},
+        {"returning the weights changes nothing", check_weights_do_not_matter},
         {"nothing is remembered outside the state", check_nothing_hidden},
-        {"selecting rows, then a step, is a step, then selecting rows", check_rows},
+        {"selecting rows before a step equals selecting them after it", check_rows},
         {"hidden positions get weight 0, and hiding the last ones equals shorter lengths", check_masks},
         {"all queries at once equal one by one", check_at_once},
-        {"step, fused or not, is what compose specifies", check_composed},
-        {"step_into does what step does", check_step_into},
+        {"step, fused or not, agrees with compose", check_composed},
+        {"step_into agrees with step", check_step_into},
         {"shapes that do not fit are refused before anything is written", check_shapes},
     };
 
@@ -141,9 +141,9 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes = {
 template <class Attention>
 verification verify(const verification_sizes& sizes = {})
 {
-    static_assert(std::is_default_constructible_v<Attention>,
-                  "heed: verify<Attention>() builds the mechanism itself; give one with parameters: verify(attend, "
-                  "sizes)");
+    static_assert(
+        std::is_default_constructible_v<Attention>,
+        "heed: verify<Attention>() default-constructs the mechanism; if it has parameters, call verify(attend, sizes)");
     return verify(Attention{}, sizes);
 }
 
