@@ -32,8 +32,8 @@
 /// policy's parameters are taped, gradients flow through all of it.
 namespace heed::inline HEED_TARGET {
 
-/// An attention mechanism: a score, a normalizer and a combiner, stored by value. Invalid combinations are compile-time
-/// errors in one sentence (policy/check.hpp); docs/explanation/composition.md lists the valid ones.
+/// An attention mechanism: a score, a normalizer and a combiner, stored by value. Invalid combinations fail to compile,
+/// with a message of one sentence (policy/check.hpp); docs/explanation/composition.md lists the valid ones.
 template <class Score, class Normalize, class Combine>
 struct attention {
     Score score;

@@ -16,10 +16,10 @@
 ///     const verification report = heed::verify(attend, {.query = 3, .width = 5});
 ///     if (!report) std::puts(report.text().c_str());
 ///
-/// A multi_head or a multi_hop is verified in the same way.
+/// A multi_head or multi_hop is verified in the same way.
 ///
-/// The mechanism is run on generated sentences of several lengths, 0 and 1 included, alone and in batches, in every
-/// form, with and without masks, on a tape and without, in double and in float; `contract::name` names each contract.
+/// The mechanism runs on generated sentences of several lengths, including 0 and 1, alone and in batches, in every
+/// form, with and without masks, on and off a tape, in double and in float. `contract::name` names each contract.
 namespace heed::inline HEED_TARGET {
 
 /// One contract, and whether it passed.
@@ -29,7 +29,7 @@ struct contract {
     std::string detail;  // the first failure, or the comparison made
 };
 
-/// The findings of heed::verify; true if every contract is kept.
+/// The results of heed::verify; converts to true if every contract passed.
 struct verification {
     std::vector<contract> contracts;
 
@@ -62,8 +62,8 @@ struct verification_sizes {
     std::uint64_t seed = 1;     // of annotations and queries
 };
 
-/// Verifies a mechanism of double arrays whose query is not one tensor [B,Q]. `describe` builds a query from parts that
-/// it requests by name and size:
+/// Verifies a mechanism of double arrays with a query of several parts. `describe` builds a query from parts that it
+/// requests by name and size:
 ///
 ///     heed::verify(attend, sizes, [](auto part) { return state_and_word{part("state", 3), part("word", 2)}; });
 template <class Mechanism, class Describe>
@@ -125,19 +125,20 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
             c.detail = e.what();
         }
         report.contracts.push_back(std::move(c));
-        if (report.contracts.size() == 1 && !report) break;  // a mechanism that does not run keeps no contract
+        if (report.contracts.size() == 1 && !report)
+            break;  // if the mechanism does not run, other checks are meaningless
     }
     return report;
 }
 
-/// Verifies a mechanism of double arrays whose query is one tensor [B,Q].
+/// Verifies a mechanism of double arrays with a query that is one tensor [B,Q].
 template <class Mechanism>
 verification verify(const Mechanism& attend, const verification_sizes& sizes = {})
 {
     return verify(attend, sizes, detail::verifying::plain_query{sizes.query});
 }
 
-/// Verifies a mechanism that has no parameters: `heed::verify<attention<score::dot, mine, combine::weighted_sum>>()`.
+/// Verifies a mechanism without parameters: `heed::verify<attention<score::dot, mine, combine::weighted_sum>>()`.
 template <class Attention>
 verification verify(const verification_sizes& sizes = {})
 {

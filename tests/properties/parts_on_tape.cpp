@@ -259,6 +259,6 @@ TEST_CASE("a state that is on the tape in a form that the mechanism does not mak
     state.on_tape = 0;  // whatever a user's policy has made of it
     ad::tape<double> on;
     CHECK(support::message_of<error>([&] { attend.step(memory, on.parameter(p.states[0]), state); }) ==
-          "attention: the taped state is of another type than this mechanism makes, so its gradient would be lost; "
+          "attention: the taped state is not of the type that this mechanism makes, so its gradient would be lost; "
           "continue from a state that this mechanism's `start` or `step` returned");
 }

@@ -165,7 +165,7 @@ decltype(auto) states_of_several(const auto& mechanism, const auto& memory, cons
     return meant_unless<of_several, decltype(mechanism.start(memory))>(state);
 }
 
-/// Arguments that `on` rejects with a message of their own: lazy expressions and std::vector.
+/// Arguments that `on` rejects with a specific message: lazy expressions and std::vector.
 template <class X>
 inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
 

@@ -269,7 +269,7 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
 template <class State>
 concept state_of_positions = mappable_state<State> && !std::is_empty_v<State> && !holds_no_tensors<State>;
 
-/// Sets `differs` if any tensor of a state has another number of positions.
+/// Sets `differs` if any tensor of a state has a different number of positions.
 struct differs_in_positions {
     static constexpr bool spares_rows = true;
 
@@ -343,8 +343,8 @@ struct with_begun_positions {
     }
 };
 
-/// Do the positions of a memory differ from those that a state remembers? Throws shape_error if they do and the state
-/// has another number of rows.
+/// Do the positions of a memory differ from those that a state remembers? Throws shape_error if they do and the numbers
+/// of rows differ as well.
 bool has_grown(const auto& state, const known_positions& known, const auto& memory)
 {
     const std::size_t B = memory.real.batch();

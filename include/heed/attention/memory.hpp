@@ -22,7 +22,7 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// The limits of a batch: lengths, or a mask.
+/// The limits of a batch: lengths or a mask.
 template <class Limit>
 concept source_limit = std::is_same_v<Limit, lengths> || std::is_base_of_v<boolean_mask<2>, Limit>;
 
@@ -53,7 +53,7 @@ struct memory {
     Keys keys;                           // prepared by the score; [B,T,A] for most scores
     lengths real;                        // the number of real positions of each row
     HEED_NO_UNIQUE_ADDRESS Mask mask{};  // boolean_mask<2>: which positions may be attended to
-    bool values_given = false;           // made by `on(x, v)`: the keys were not computed from the values
+    bool values_given = false;           // made by `on(x, v)`, from separate keys and values
     lengths dropped{};                   // the number of positions dropped from each row; empty: none
 
     std::size_t batch() const { return shape_of(values)[0]; }
@@ -78,8 +78,8 @@ struct memory {
         return some;
     }
 
-    /// The KV cache without the n oldest positions of each row, or without the first n[b] of row b. Copies only now and
-    /// then, to make room. The other positions and the queries keep their numbers.
+    /// The KV cache without the n oldest positions of each row, or without the first n[b] of row b. Nothing is copied,
+    /// except now and then to make room. The other positions and the queries keep their numbers.
     ///
     ///     if (memory.positions() > 4096) memory = memory.without_oldest(1024);
     ///

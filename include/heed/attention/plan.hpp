@@ -104,7 +104,7 @@ consteval bool compares_as_given()
     }
 }
 
-/// The score whose products are summed: the base of a score that decays.
+/// The score that provides the products to sum: the base of a score that decays.
 const auto& summed(const auto& score) { return score; }
 const auto& summed(const fades auto& score) { return detail::summed(score.base); }
 

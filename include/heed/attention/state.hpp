@@ -46,7 +46,7 @@ struct known_positions {
 
     std::size_t batch() const { return counts.size(); }
 };
-/// For a state without tensors.
+/// The known positions of a state without tensors: none are stored.
 struct nothing_known {};
 
 /// The numbers of a state of type `To`, or of its taped counterpart.
@@ -151,7 +151,7 @@ const Taped* on_tape_of(const State& state)
 {
     const Taped* const taped = std::any_cast<Taped>(&state.on_tape);
     if (taped == nullptr && state.on_tape.has_value()) {
-        throw error("attention: the taped state is of another type than this mechanism makes, so its gradient would be "
+        throw error("attention: the taped state is not of the type that this mechanism makes, so its gradient would be "
                     "lost; continue from a state that this mechanism's `start` or `step` returned");
     }
     return taped;
@@ -215,7 +215,7 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
     fit(to, shape_of(from));
     const auto view = view_of(from);
     if (to.data() == view.data) return;
-    // Each thread copies what its own cache still holds.
+    // Each thread copies the part that is still in its cache.
     parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
         std::copy(view.data + begin, view.data + end, to.data() + begin);
     });

@@ -82,9 +82,9 @@ struct requires_double {
     template <class Tensor>
     visited operator()(const std::string&, const Tensor&) const
     {
-        static_assert(
-            std::is_same_v<element_of<Tensor>, double> && plain_tensor<Tensor>,
-            "heed: verify takes a mechanism whose parameters are arrays of double, and converts them to float itself");
+        static_assert(std::is_same_v<element_of<Tensor>, double> && plain_tensor<Tensor>,
+                      "heed: verify takes a mechanism with parameters that are arrays of double; it converts them to "
+                      "float itself");
         return {};
     }
 };

@@ -52,7 +52,7 @@ array<T, N> normal_numbers(const shape_of_rank<N>& shape, std::uint64_t stream)
     return x;
 }
 
-/// Constants that give each number its own factor in a loss: equal factors would hide errors.
+/// Constants that give each number a different factor in a loss: equal factors would hide errors.
 template <class T, std::size_t N>
 array<T, N> uneven(const shape_of_rank<N>& shape, std::size_t salt)
 {

@@ -66,8 +66,8 @@ inline void require_zero_where_empty(const outcome<double>& numbers, const lengt
     }
 }
 
-/// Requires that the results of a run and its gradient, whose last `own` tensors have a row per sentence, are 0 in
-/// empty rows. Returns the number of empty rows.
+/// Requires that the results of a run and its gradient are 0 in empty rows. The last `own` tensors of the gradient have
+/// a row per sentence. Returns the number of empty rows.
 inline std::size_t require_empty_rows(const outcome<double>& values, const outcome<double>& slopes, std::size_t own,
                                       const lengths& real)
 {

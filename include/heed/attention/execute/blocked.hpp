@@ -148,8 +148,8 @@ struct contexts_of_block {
     auto operator()(const auto& in) const
     {
         using result = one_result<decltype(all(in))>;
-        // A run on zero rows determines the shape, which operations cannot infer without a sentence. It must also not
-        // list operations whose results are worth keeping, since a row of [n,T] is only a part of a sentence.
+        // A run on zero rows determines the shape, which operations cannot infer without a sentence. It must not list
+        // operations for keeping their results, since a row of [n,T] is only a part of a sentence.
         if (in.from.real.batch() == 0) {
             const shape_of_rank<3> none{0, in.part.count, shape_of(in.values)[2]};
             return result{constant_like(in.values, none, 0)};

@@ -81,7 +81,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
 
 }  // namespace heed::inline HEED_TARGET::detail::execute
 
-/// Runs many queries by the executor that the plan chooses.
+/// Runs many queries with the executor that the plan chooses.
 namespace heed::inline HEED_TARGET::detail {
 
 template <executor by>
@@ -150,7 +150,7 @@ auto choose_executor(const Attention& attend, const grouped_memory<Values, Keys>
     }
 }
 
-/// The contexts of many queries and the state after them, by an executor.
+/// The contexts of many queries and the state after them, from an executor.
 auto read_by(by_executor<executor::stepwise>, const auto& attend, const auto& memory, const auto& queries,
              const auto& projected, const auto& state, const auto& mask)
 {
@@ -163,7 +163,7 @@ auto read_by(by_executor<executor::tiled_with_state>, const auto& attend, const 
     return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
                            std::move(all.state)};
 }
-/// The contexts by an executor without state.
+/// The contexts from an executor without state.
 auto contexts_by(by_executor<executor::linear>, const auto& attend, const auto& memory, const auto& projected,
                  const auto& state, const auto& mask)
 {
@@ -365,7 +365,7 @@ namespace heed::inline HEED_TARGET {
 ///     heed::explain(attend, memory, queries, causal{})
 ///     // "tiled: tile by tile, no score is stored, not linear because the normalizer has no `linear_rule()`"
 ///
-/// A mechanism of several heads is explained by its first head.
+/// For a mechanism of several heads, explains the first one.
 template <class Mask = no_mask>
 std::string explain(const auto& mechanism, const auto& memory, const auto& queries, const Mask& mask = {})
 {

@@ -37,7 +37,7 @@ struct no_window {
     no_window map(const auto&) const { return {}; }
 };
 
-/// The input of the body of a step, of numbers T.
+/// The input of a step's body, with elements of type T.
 template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class State,
           class History, class Given, class Masks, class Window>
 struct step_input {
