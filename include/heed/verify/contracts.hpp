@@ -83,8 +83,7 @@ struct requires_double {
     visited operator()(const std::string&, const Tensor&) const
     {
         static_assert(std::is_same_v<element_of<Tensor>, double> && plain_tensor<Tensor>,
-                      "heed: verify takes a mechanism with parameters that are arrays of double; it converts them to "
-                      "float itself");
+                      "heed: verify requires arrays of double as parameters; it converts them to float itself");
         return {};
     }
 };
