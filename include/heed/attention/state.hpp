@@ -68,7 +68,7 @@ template <class History, class State = no_score_state>
 struct attention_state {
     static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<State>;
 
-    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
+    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct for a normalizer without state
     std::size_t step = 0;                      // the number of queries answered
     HEED_NO_UNIQUE_ADDRESS State score{};      // the score's own state
     std::size_t head = 0;                      // the index of this head in a multi_head

@@ -30,7 +30,7 @@
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::inline HEED_TARGET::detail {
 
-/// No window to cut: the normalizer has none, or it is already cut (in_window).
+/// Nothing to cut: the normalizer is without a window, or the window is already cut (in_window).
 template <class Where = nowhere>
 struct no_window {
     using tag = Where;

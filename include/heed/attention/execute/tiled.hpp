@@ -103,7 +103,7 @@ auto scaled(auto f, const scales_first auto& rule)
     };
 }
 
-/// The factors of a comparison, [A] for additive scores; a single 1 if it has none.
+/// The factors of a comparison, [A] for additive scores; a single 1 for a comparison without factors.
 template <class Score>
 auto factors_of(const Score&, const auto& asked)
 {
