@@ -27,13 +27,13 @@
 ///     α = normalize(e, history)      how do scores become weights?
 ///     c = combine(α, values)         how do weights and values become one context?
 ///
-/// `on` does once per batch what does not depend on the query; `start` returns the state before the first step; `step`
-/// answers one query. No state is hidden: it goes in and comes out. Plain tensors run without a tape; as soon as a
-/// policy's parameters or the tensors are taped, everything trains.
+/// `on` runs the query-independent part once per batch; `start` returns the state before the first step; `step`
+/// processes one query. State is explicit: an argument and a result. Plain tensors run without a tape. If a tensor or a
+/// policy's parameters are taped, gradients flow through all of it.
 namespace heed::inline HEED_TARGET {
 
-/// An attention mechanism: a score, a normalizer and a combiner, held by value. What does not compose is refused when
-/// it is compiled, in one sentence (policy/check.hpp); docs/explanation/composition.md says what goes with what.
+/// An attention mechanism: a score, a normalizer and a combiner, stored by value. Invalid combinations fail to compile,
+/// with a message of one sentence (policy/check.hpp); docs/explanation/composition.md lists the valid ones.
 template <class Score, class Normalize, class Combine>
 struct attention {
     Score score;
@@ -43,27 +43,26 @@ struct attention {
     static_assert(check_score_policy<Score>());
     static_assert(check_normalize_policy<Normalize>());
     static_assert(check_combine_policy<Combine>());
-    // The sentences above say what is missing.
+    // The checks above name missing members.
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::different_weights,
                   HEED_SAYS_DIFFERENT_WEIGHTS);
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::negative_scores,
                   HEED_SAYS_NEGATIVE_SCORES);
 
-    /// The query-independent part, once per batch: annotations [B,T,D], and which positions are real.
+    /// Prepares the memory, once per batch: annotations [B,T,D], and which positions are real.
     ///
     ///     on(x)      on(x, lengths)      on(x, mask)             mask: boolean_mask<2> [B,T]
-    ///     on(x, v)   on(x, v, lengths)   on(x, v, mask)          keys are made of x, both [B,T,.]
+    ///     on(x, v)   on(x, v, lengths)   on(x, v, mask)          keys are computed from x; both are [B,T,.]
     ///
-    /// Other positions are cleared: whatever is there, NaN included, changes no result and no gradient.
+    /// Other positions are cleared: their contents, NaN included, change no result and no gradient.
     ///
-    /// A memory owns what it holds, so an array is copied. Two ways copy nothing: an array that is given away,
-    /// `on(std::move(annotations), lengths)`, is cleared where it is and becomes the memory's; a view,
-    /// `on(view_of(x))`, is only referred to where nothing has to be cleared, and x must then outlive the memory.
-    /// (Where a score compares the annotations themselves, as `dot` does, an array that is given away is copied once,
-    /// for the keys; a view is not.)
+    /// A memory owns its tensors, so an array is copied. Two calls avoid the copy. A moved array,
+    /// `on(std::move(annotations), lengths)`, is cleared in place and moved into the memory. A view, `on(view_of(x))`,
+    /// is stored as a view unless positions must be cleared; x must then outlive the memory. (If the score compares the
+    /// annotations themselves, as `dot` does, a moved array is copied once, for the keys; a view is not.)
     ///
-    /// Heads that are projected already are keys [B,G,T,d] and values [B,G,T,D], if they are others; lengths or a mask
-    /// are those of the B sentences. See attention/projected_heads.hpp.
+    /// Projected heads: keys [B,G,T,d] and, if different, values [B,G,T,D]; lengths or a mask apply to the B sentences.
+    /// See attention/projected_heads.hpp.
     template <detail::source X, detail::source... Rest>
     auto on(X&& annotations, Rest&&... rest) const
     {
@@ -80,13 +79,13 @@ struct attention {
         return memory_of(std::forward<X>(annotations), std::forward<V>(values), real);
     }
 
-    /// Refused, in one sentence: what is no tensor, no lengths and no mask.
+    /// Rejects lazy expressions and std::vector with a message of one sentence.
     template <class... X>
         requires((detail::no_source<X> || ...))
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A memory
-    /// of keys and values takes both, of heads keys [B,G,t,d] and values [B,G,t,D]. Extending a KV cache
+    /// Appends annotations [B,t,D] to a memory, for a decoder that attends to its own words. A memory of keys and
+    /// values takes both; a memory of heads takes keys [B,G,t,d] and values [B,G,t,D]. Extending a KV cache
     /// (attention/memory.hpp) takes amortized time proportional to the number of new positions; `lengths` gives that
     /// number for each row. Any other memory is copied and must have no padding.
     ///
@@ -94,8 +93,8 @@ struct attention {
     ///     memory = attend.extend(memory, word);               memory = attend.extend(memory, more_keys, more_values);
     ///     memory = attend.extend(memory, words, lengths);     memory = attend.extend(memory, k, v, lengths);
     ///
-    /// Throws heed::error where a memory of keys and values would be extended by annotations alone; shape_error if
-    /// rows, widths or lengths do not fit.
+    /// Throws heed::error if a memory of keys and values is extended by annotations alone; shape_error if rows, widths
+    /// or lengths do not fit.
     auto extend(const auto& memory, const detail::source auto& annotations, const detail::source auto&... rest) const
     {
         return extended(memory, annotations, rest...);
@@ -116,7 +115,8 @@ struct attention {
         return start(memory, heed::score::over::start(score, detail::rows_in(memory)));
     }
 
-    /// The same with a first state of the score of the caller's, such as coverage embeddings of the source words.
+    /// The state before the first step, with a given state of the score, such as coverage embeddings of the source
+    /// words.
     template <class OfScore>
     auto start(const auto& memory, OfScore of_score) const
     {
@@ -128,18 +128,18 @@ struct attention {
         return state;
     }
 
-    /// One query [B,Q] (or whatever the score takes): its context, its weights, and the state for the next query.
-    /// `mask` limits what this query may see: lengths (so many positions of each row), a boolean_mask or additive_mask
-    /// [B,T], a function of an index, or several of these, joined by `&`. Of heads: queries [B,H,d], contexts [B,H,D],
-    /// weights [B,H,T].
+    /// One query [B,Q] (or the score's custom query type): returns its context, its weights, and the state for the next
+    /// query. `mask` limits the visible positions: lengths (the first positions of each row), a boolean_mask or
+    /// additive_mask [B,T], a function of an index, or several of these, joined by `&`. With heads: queries [B,H,d],
+    /// contexts [B,H,D], weights [B,H,T].
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         return call<2>(detail::answering<false, weights_too>{}, memory, query, state, mask);
     }
 
-    /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
-    /// per step.
+    /// The context and state of `step`, without weights: training per-dimension attention then stores no [B,T,D] per
+    /// step.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
@@ -153,18 +153,19 @@ struct attention {
         return call<2>(detail::answering<true, weights_too>{}, memory, query, state, mask);
     }
 
-    /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
-    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of an index, lengths,
-    /// a boolean_mask or additive_mask [S,T], [B,S,T] or [B,H,S,T], present [B,T], or several of these, joined by `&`,
-    /// `|` and `!` (simd/score_index.hpp). S = 0 returns [B,0,D]. Of heads: queries [B,H,S,d] -> contexts [B,H,S,D].
+    /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; each query starts from the state of the one before. Work that
+    /// does not depend on the previous step is one product for all queries. `mask`: causal{}, a function of an index,
+    /// lengths, a boolean_mask or additive_mask [S,T], [B,S,T] or [B,H,S,T], present [B,T], or several of these, joined
+    /// by `&`, `|` and `!` (simd/score_index.hpp). S = 0 returns [B,0,D]. With heads: queries [B,H,S,d] -> contexts
+    /// [B,H,S,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
-    /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
-    /// state after the last query:
+    /// Many queries from a given state (initial coverage, or the state after other queries). Also returns the state
+    /// after the last query:
     ///
     ///     auto [contexts, state] = attend.read_all(memory, queries, attend.start(memory, state));
     template <class Mask = no_mask>
@@ -179,14 +180,14 @@ struct attention {
         return detail::read_side_by_side(*this, memory, queries, state, mask);
     }
 
-    /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
+    /// The weights of many queries, [B,S,T], all in memory, for figures and penalties. Weights per position only.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return weights_of(memory, queries, start(memory), mask);
     }
 
-    /// The same from a state of the caller's.
+    /// The weights of many queries, [B,S,T], from a given state.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
@@ -210,8 +211,8 @@ struct attention {
                                  mask);
     }
 
-    /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
-    /// allocated, but of heads. `state` may be `result.state`. A result without `weights` gets none.
+    /// `step` on plain tensors into an existing result: after the first call with a shape, nothing is allocated, except
+    /// with heads. `state` may be `result.state`. `result` may lack the member `weights`.
     template <class Result, class Memory, class State, class Mask = no_mask>
     void step_into(Result& result, const Memory& memory, const auto& query, const State& state,
                    const Mask& mask = {}) const
@@ -223,7 +224,7 @@ struct attention {
         }
     }
 
-    /// What answers one query or many, in one sentence: see heed::explain.
+    /// The executor of one query or many, in one sentence: see heed::explain.
     template <class Memory, class Mask = no_mask>
     std::string explain(const Memory& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -245,7 +246,7 @@ struct attention {
                                visit("combine", self.combine)};
     }
 
-    /// The projected query; the query itself, not a copy, where the score does not project it.
+    /// The projected query; the query itself, not a copy, if the score does not project it.
     decltype(auto) project(const auto& query) const
     {
         static_assert(check_map<std::remove_cvref_t<decltype(query)>>());
@@ -253,7 +254,7 @@ struct attention {
     }
 
 private:
-    /// Are heads that stand side by side answered as they are?
+    /// Can concatenated heads be read in place?
     static constexpr bool reads_split = detail::compares_as_given<Score>() && !remembers<Normalize> &&
                                         !std::is_same_v<detail::rule_of_tiles<Normalize>, kernels::tiles::no_rule> &&
                                         known_to_kernels_as<Combine, kernels::weighted_sum_of_row>;
@@ -286,7 +287,7 @@ private:
         requires((tensor<Rest> && !detail::tensor_of_heads<Rest>) || ...)
     auto memory_of(X&& x, Rest&&...) const
     {
-        static_assert(sizeof(X) == 0, "heed: keys of heads, [B,G,T,d], go with values of heads, [B,G,T,D]");
+        static_assert(sizeof(X) == 0, "heed: keys of heads, [B,G,T,d], need values of heads, [B,G,T,D]");
         return memory_of(std::forward<X>(x));
     }
 
@@ -313,14 +314,12 @@ private:
     template <class Memory>
     void extended(const split_memory<Memory>&, const auto&...) const
     {
-        static_assert(
-            sizeof(Memory) == 0,
-            "heed: heads that stand side by side do not grow: begin with `with_cache(memory)`, which gives each "
-            "head rows of its own");
+        static_assert(sizeof(Memory) == 0, "heed: a memory of concatenated heads cannot be extended: begin with "
+                                           "`with_cache(memory)`, which stores each head in separate rows");
     }
 
-    /// f(attention, memory, query, state, mask) of one query, R = 2, or of many, R = 3, after the check that they fit;
-    /// of heads what f answers by rows, with its results as those of heads.
+    /// Checks the arguments, then calls f(attention, memory, query, state, mask) for one query, R = 2, or many, R = 3.
+    /// With heads, f runs by rows, and its results are reshaped to heads.
     template <std::size_t R, class F, class Memory, class State>
     auto call(const F& f, const Memory& memory, const auto& query, const State& state, const auto& mask) const
     {

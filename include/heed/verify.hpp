@@ -10,26 +10,26 @@
 
 #include <heed/verify/contracts.hpp>
 
-/// Does a mechanism of your own keep heed's contracts?
+/// Does your mechanism keep heed's contracts?
 ///
 ///     attention attend{mine::distance{W}, normalize::temporal{}, combine::weighted_sum{}};   // of double
 ///     const verification report = heed::verify(attend, {.query = 3, .width = 5});
 ///     if (!report) std::puts(report.text().c_str());
 ///
-/// A multi_head or a multi_hop is verified in the same way.
+/// A multi_head or multi_hop is verified in the same way.
 ///
-/// The mechanism is run on generated sentences of several lengths, 0 and 1 included, alone and in batches, in every
-/// form, with and without masks, on a tape and without, in double and in float; `contract::name` names each contract.
+/// The mechanism runs on generated sentences of several lengths, including 0 and 1, alone and in batches, in every
+/// form, with and without masks, on and off a tape, in double and in float. `contract::name` names each contract.
 namespace heed::inline HEED_TARGET {
 
-/// One contract, and whether it is kept.
+/// One contract, and whether it passed.
 struct contract {
     std::string name;
     bool passed = false;
-    std::string detail;  // where it is broken, or what was compared
+    std::string detail;  // the first failure, or the comparison made
 };
 
-/// The findings of heed::verify; true if every contract is kept.
+/// The results of heed::verify; converts to true if every contract passed.
 struct verification {
     std::vector<contract> contracts;
 
@@ -62,8 +62,8 @@ struct verification_sizes {
     std::uint64_t seed = 1;     // of annotations and queries
 };
 
-/// Verifies a mechanism of double arrays whose query is not one tensor [B,Q]. `describe` builds a query from parts that
-/// it requests by name and size:
+/// Verifies a mechanism of double arrays with a query of several parts. `describe` builds a query from parts that it
+/// requests by name and size:
 ///
 ///     heed::verify(attend, sizes, [](auto part) { return state_and_word{part("state", 3), part("word", 2)}; });
 template <class Mechanism, class Describe>
@@ -72,8 +72,8 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     using namespace detail::verifying;
     static_assert(
         requires { attend.on(array<double, 3>(), lengths()); },
-        "heed: verify takes a mechanism: an attention{score, normalize, combine}, or several of them in a "
-        "multi_head or multi_hop, or what has the same calls");
+        "heed: verify takes a mechanism: an attention{score, normalize, combine}, a multi_head or multi_hop of "
+        "attentions, or a type with the same member functions");
     using numbers_are_double [[maybe_unused]] =
         decltype(transform_parameters(attend, requires_double{}));  // runs nothing
 
@@ -95,22 +95,22 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     static constexpr check checks[] = {
         {"the mechanism runs with these sizes", check_first_run},
         {"two runs agree", check_repeatable},
-        {"every parameter has a name of its own", check_names},
+        {"every parameter has a distinct name", check_names},
         {"gradients agree with finite differences", check_gradient},
         {"gradients with one sentence, one position, one step", check_gradient, true},
-        {"training computes what inference computes", check_families},
+        {"training and inference give the same results", check_families},
         {"a row without positions gets weights 0, context 0, gradient 0", check_empty_rows},
         {"the contents of the padding change nothing", check_padding},
         {"a sentence has the same results alone and in a batch", check_alone},
         {"scores of +-1e4 are handled in float", check_large_scores},
         {"float agrees with double", check_float},
-        {"asking for the weights changes nothing", check_weights_do_not_matter},
+        {"returning the weights changes nothing", check_weights_do_not_matter},
         {"nothing is remembered outside the state", check_nothing_hidden},
-        {"selecting rows, then a step, is a step, then selecting rows", check_rows},
+        {"selecting rows before a step equals selecting them after it", check_rows},
         {"hidden positions get weight 0, and hiding the last ones equals shorter lengths", check_masks},
         {"all queries at once equal one by one", check_at_once},
-        {"step, fused or not, is what compose specifies", check_composed},
-        {"step_into does what step does", check_step_into},
+        {"step, fused or not, agrees with compose", check_composed},
+        {"step_into agrees with step", check_step_into},
         {"shapes that do not fit are refused before anything is written", check_shapes},
     };
 
@@ -125,25 +125,26 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
             c.detail = e.what();
         }
         report.contracts.push_back(std::move(c));
-        if (report.contracts.size() == 1 && !report) break;  // a mechanism that does not run keeps no contract
+        if (report.contracts.size() == 1 && !report)
+            break;  // if the mechanism does not run, other checks are meaningless
     }
     return report;
 }
 
-/// Verifies a mechanism of double arrays whose query is one tensor [B,Q].
+/// Verifies a mechanism of double arrays with a query that is one tensor [B,Q].
 template <class Mechanism>
 verification verify(const Mechanism& attend, const verification_sizes& sizes = {})
 {
     return verify(attend, sizes, detail::verifying::plain_query{sizes.query});
 }
 
-/// Verifies a mechanism that has no parameters: `heed::verify<attention<score::dot, mine, combine::weighted_sum>>()`.
+/// Verifies a mechanism without parameters: `heed::verify<attention<score::dot, mine, combine::weighted_sum>>()`.
 template <class Attention>
 verification verify(const verification_sizes& sizes = {})
 {
-    static_assert(std::is_default_constructible_v<Attention>,
-                  "heed: verify<Attention>() builds the mechanism itself; give one with parameters: verify(attend, "
-                  "sizes)");
+    static_assert(
+        std::is_default_constructible_v<Attention>,
+        "heed: verify<Attention>() default-constructs the mechanism; if it has parameters, call verify(attend, sizes)");
     return verify(Attention{}, sizes);
 }
 

@@ -265,7 +265,7 @@ TEST_CASE("a cache without its oldest positions equals a new memory of the rest,
 TEST_CASE("extend takes both keys and values, or annotations")
 {
     const auto x = random({2, 3, N}, 1), v = random({2, 3, D}, 2), u = random({2, 3, N}, 3);
-    const char* const says = "this memory was made of keys and of values, `on(x, v)`, and so is what comes behind it: "
+    const char* const says = "this memory was made from keys and values, `on(x, v)`, and must be extended by both: "
                              "extend(memory, keys, values)";
     const auto refused = [&](const auto& attend, const auto& memory) {
         CHECK_THROWS_WITH_AS((void)attend.extend(memory, x), doctest::Contains(says), error);
@@ -323,7 +323,7 @@ TEST_CASE("a policy that needs all positions rejects a cache that dropped some")
         const auto memory = with_cache(attend.on(random({2, 4, N}, 1), random({2, 4, N}, 2))).without_oldest({1, 0});
         const auto state = from_query(attend.start(memory), 3);
         const std::string says =
-            std::string("row 0 of this memory is without its oldest 1 position, and the ") + which + " needs all";
+            std::string("row 0 of this memory has dropped its oldest 1 position, but the ") + which + " needs all";
         const auto query = random({2, N}, 3);
         CHECK_THROWS_WITH_AS((void)attend.step(memory, query, state), doctest::Contains(says.c_str()), error);
         const auto whole = memory.rows(std::vector<std::size_t>{1, 1});  // without dropped positions
@@ -368,12 +368,12 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
     says("attention::extend: the values are [2,1,5] but must be [2,2,5] (one for each annotation)", [&] {
         (void)attend.extend(memory, k, random({2, 1, D}, 1));
     });
-    says("attention::extend: the values are [2,2,4] but must be [2,2,5] (as many rows and as wide as in the memory, "
+    says("attention::extend: the values are [2,2,4] but must be [2,2,5] (the same rows and width as in the memory, "
          "[2,3,5])",
          [&] {
              (void)attend.extend(memory, k, random({2, 2, 4}, 1));
          });
-    says("attention::extend: the keys are [2,2,4] but must be [2,2,6] (as many rows and as wide as in the memory, "
+    says("attention::extend: the keys are [2,2,4] but must be [2,2,6] (the same rows and width as in the memory, "
          "[2,3,6])",
          [&] {
              (void)attend.extend(memory, random({2, 2, 4}, 1), v);
@@ -390,13 +390,13 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
         (void)memory.without_oldest({0, 0, 0});
     });
     const auto plain = attend.on(k, v);
-    says("attention::extend: row 1 gets 1 position of 2; only a KV cache, with_cache(memory), has rows of different "
-         "length",
+    says("attention::extend: row 1 gets 1 position of 2; only a KV cache, with_cache(memory), may have rows of "
+         "different lengths",
          [&] {
              (void)attend.extend(plain, k, v, lengths{2, 1});
          });
-    says("attention::extend: row 1 of the memory has 1 real positions of 2; a memory is extended behind its last "
-         "position, so it must be without padding, or a growing one: with_cache(memory)",
+    says("attention::extend: row 1 of the memory has 1 real position of 2; a memory is extended after its last "
+         "position, so it must have no padding, or be a KV cache: with_cache(memory)",
          [&] {
              (void)attend.extend(attend.on(k, v, lengths{2, 1}), k, v);
          });
@@ -406,8 +406,8 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
          [&] {
              (void)several.extend(of_heads, random({1, 2, N}, 1), random({1, 2, D}, 1));
          });
-    says("multi_head::extend: row 0 gets 1 position of 2; only a KV cache, with_cache(memory), has rows of different "
-         "length",
+    says("multi_head::extend: row 0 gets 1 position of 2; only a KV cache, with_cache(memory), may have rows of "
+         "different lengths",
          [&] {
              (void)several.extend(several.on(k, v), k, v, lengths{1, 2});
          });
@@ -420,7 +420,8 @@ TEST_CASE("arguments that do not fit are rejected in one sentence")
     const auto query = random({2, N}, 5);
     CHECK_THROWS_WITH_AS(
         (void)remembers.step(all, query, remembers.start(less)),
-        doctest::Contains("remembers position 1 of row 0 and no older one, but the memory begins with 0"), shape_error);
+        doctest::Contains("remembers position 1 of row 0 and none before it, but the memory begins with position 0"),
+        shape_error);
     CHECK_THROWS_WITH_AS((void)remembers.step(less, query, remembers.start(longer)),
                          doctest::Contains("remembers position 2 of row 0, but the memory has 2"), shape_error);
 }

@@ -116,7 +116,7 @@ TEST_CASE("a row with a nonexistent sentence is rejected")
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 attend.step(shared, random({3, 3}, 6), attend.start(shared));
                             }),
-                            "a row asks about sentence 7 of 2; sentences count from 0"));
+                            "a row of queries reads sentence 7 of 2; sentences count from 0"));
     shared.sentence[2] = 1;
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 attend.step(shared, random({2, 3}, 6), attend.start(shared));

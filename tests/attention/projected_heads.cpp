@@ -423,19 +423,17 @@ TEST_CASE("heads that do not fit are rejected")
     const auto memory = attend.on(heads(2, T, d, 2), heads(2, T, D, 3));
     const auto says = [](const auto& f) { return support::message_of<shape_error>(f); };
     CHECK(says([&] { (void)attend(memory, heads(3, S, d, 1)); }) ==
-          "attention: queries [2,3,66,6] of 3 heads ask the keys of 2 sentences with 2 heads; there must be as many "
-          "sentences, and a multiple of the keys' heads");
+          "attention: queries [2,3,66,6] with 3 heads do not fit keys of 2 sentences with 2 heads; the number of "
+          "sentences must be the same, and the number of query heads a multiple of the number of key heads");
     CHECK(says([&] { (void)attend.on(heads(2, T, d, 2), heads(4, T, D, 3)); }) ==
-          "attention::on: keys of 2 sentences with 2 heads beside [2,4,70,5] of 2 sentences with 4 heads; there must "
-          "be as "
-          "many");
+          "attention::on: keys of 2 sentences with 2 heads, but [2,4,70,5] has 2 sentences with 4 heads; these numbers "
+          "must be the same");
     CHECK(says([&] {
               (void)attend.on(heads(2, T, d, 2), heads(2, T, D, 3), lengths{3, 71});
           }) == "attention::on: the length of row 1 is 71 but there are only 70 positions");
     CHECK(says([&] { (void)attend.extend(memory, heads(4, 1, d, 2), heads(4, 1, D, 3)); }) ==
-          "attention::extend: keys of 2 sentences with 2 heads beside [2,4,1,6] of 2 sentences with 4 heads; there "
-          "must be "
-          "as many");
+          "attention::extend: keys of 2 sentences with 2 heads, but [2,4,1,6] has 2 sentences with 4 heads; these "
+          "numbers must be the same");
     CHECK(says([&] {
               (void)attend.extend(with_cache(memory), heads(2, 2, d, 2), heads(2, 2, D, 3), lengths{1, 3});
           }) == "attention::extend: the length of row 1 is 3 but there are only 2 positions");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a KV cache answers plain tensors; on a tape extend the memory that `on` made
+// expect: heed: a KV cache takes plain tensors only; on a tape extend the memory that `on` made
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: heads that stand side by side do not grow: begin with `with_cache.memory.`
+// expect-first: heed: a memory of concatenated heads cannot be extended: begin with `with_cache.memory.`
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it
-// expect: heed: this is no memory of several heads: give what the `on` of this mechanism made
+// expect-first: heed: this memory belongs to several heads or hops: pass it to the mechanism whose `on` made it
+// expect: heed: this is not a memory of several heads: pass a memory that this mechanism's `on` made
 #include <heed/heed.hpp>
 
 using namespace heed;

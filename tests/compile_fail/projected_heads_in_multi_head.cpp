@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: heads that are projected already, .B,H,T,d., are for the `on` and `extend` of an attention
+// expect-first: heed: heads that are already projected, .B,H,T,d., are for the `on` and `extend` of an attention
 #include <heed/heed.hpp>
 
 using namespace heed;

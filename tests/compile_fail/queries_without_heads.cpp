@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this memory is that of heads: one query of each is .B,H,d.
+// expect-first: heed: this is a memory of heads: `step` and `read` take one query per head, .B,H,d.
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: the query holds numbers of another type than the memory, such as double and float
+// expect-first: heed: the query and the memory have different element types, such as double and float
 #include <heed/heed.hpp>
 
 using namespace heed;

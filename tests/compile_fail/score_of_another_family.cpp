@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: the score's result is an array of its own, and must be of its arguments' kind: heed::constant_like
+// expect: heed: the score returns an array, but must return tensors of the same kind as its arguments: heed::constant
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each query
+// expect: heed: a shared_memory takes plain tensors only; on a tape use a memory with a row for each query
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this state is that of another mechanism: go on from what `start`
+// expect-first: heed: this state belongs to another mechanism: continue from a state that this mechanism's `start`
 #include <heed/heed.hpp>
 
 using namespace heed;

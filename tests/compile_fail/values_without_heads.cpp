@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: keys of heads, .B,G,T,d., go with values of heads
+// expect-first: heed: keys of heads, .B,G,T,d., need values of heads
 #include <heed/heed.hpp>
 
 using namespace heed;

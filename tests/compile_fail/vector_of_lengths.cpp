@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: the numbers of real positions are `lengths`
+// expect-first: heed: pass the numbers of real positions as `lengths`
 #include <heed/heed.hpp>
 
 #include <vector>

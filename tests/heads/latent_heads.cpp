@@ -364,7 +364,7 @@ TEST_CASE("misfits are reported with names and numbers")
     auto attend = with();
     const auto x = random({2, 4, D}, 8);
     const auto memory = attend.on(x, lengths{4, 3});
-    CHECK_THROWS_WITH_AS((void)attend.extend(memory, x), doctest::Contains("must be without padding"), shape_error);
+    CHECK_THROWS_WITH_AS((void)attend.extend(memory, x), doctest::Contains("must have no padding"), shape_error);
     attend.W_UV = random({n * C + 1, V}, 6);
     CHECK_THROWS_WITH_AS((void)attend.on(x), doctest::Contains("W_UV is [9,3] but must be [8,3]"), shape_error);
     attend = with();

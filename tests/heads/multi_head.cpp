@@ -303,11 +303,10 @@ TEST_CASE("a memory extended word by word equals that of all words at once")
                     combine::weighted_sum{}});
     check(multi_head{std::vector(2, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
                      random({6, 4}, 77), random({6, 4}, 78), random({6, 4}, 79), random({4, 6}, 80)});
-    CHECK_THROWS_WITH_AS(
-        (void)general.extend(general.on(words, lengths{4, 3}), part(0, 1)),
-        "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended behind "
-        "its last position, so it must be without padding, or a growing one: with_cache(memory)",
-        shape_error);
+    CHECK_THROWS_WITH_AS((void)general.extend(general.on(words, lengths{4, 3}), part(0, 1)),
+                         "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended after "
+                         "its last position, so it must have no padding, or be a KV cache: with_cache(memory)",
+                         shape_error);
 }
 
 // Heads that share keys and values.

@@ -327,10 +327,9 @@ TEST_CASE("arguments that do not fit are rejected")
 
     const attention fading{score::dot{}, normalize::decayed_temporal{}, combine::weighted_sum{}};
     const auto alien = fading.start(fading.on(random({2, 5, 3}, 1)));
-    CHECK(
-        message_of<shape_error>([&] { (void)fading.step(memory, query, alien); }) ==
-        "attention: the state is [2,5] but must be [2,4]: it remembers position 4 of row 0, but the memory has 4; give "
-        "the state that start() or step() of this memory made");
+    CHECK(message_of<shape_error>([&] { (void)fading.step(memory, query, alien); }) ==
+          "attention: the state is [2,5] but must be [2,4]: it remembers position 4 of row 0, but the memory has 4; "
+          "give a state that start() or step() returned for this memory");
 
     const attention recent{score::dot{}, normalize::recent_temporal{3}, combine::weighted_sum{}};
     const attention longer{score::dot{}, normalize::recent_temporal{4}, combine::weighted_sum{}};

@@ -281,5 +281,5 @@ TEST_CASE("by default training and inference differ: dropout violates this one c
 {
     const auto broken = broken_contracts(verified_with({}));
     REQUIRE(broken.size() == 1);
-    CHECK(broken[0].name == "training computes what inference computes");
+    CHECK(broken[0].name == "training and inference give the same results");
 }

@@ -345,7 +345,7 @@ TEST_CASE("arguments that do not fit are rejected")
               (void)attend.step(memory, random({2, 5}, 2), alien);
           }) ==
           "attention: the state is [2,7] but must be [2,6]: it remembers position 6 of row 0, but the memory has 6; "
-          "give the state that start() or step() of this memory made");
+          "give a state that start() or step() returned for this memory");
 
     std::string names;
     const auto learned = dot_with(local_p{W_p(5), v_p(), 2, normalize::learned_temporal{array<double, 1>{1.0}}});

@@ -240,10 +240,9 @@ TEST_CASE("a plain state takes the values of a taped state, and continues on its
 
     // A beam would select rows of the values only: rejected, with a message that names the fix.
     const auto select = [](const auto& x) { return x; };
-    CHECK(
-        support::message_of<error>([&] { state.map(select); }) ==
-        "attention_state::map: this state was assigned one that is on a tape, and map would lose its gradient; map the "
-        "state that `step` returned");
+    CHECK(support::message_of<error>([&] { state.map(select); }) ==
+          "attention_state::map: a state on a tape was assigned to this plain state, and map would lose its gradient; "
+          "map the state that `step` returned");
     CHECK(next.map(select).step == 1);
     plain = attend.start(memory);
     CHECK(plain.map(select).step == 0);
@@ -260,6 +259,6 @@ TEST_CASE("a taped state in a form that the mechanism does not make is rejected"
     state.on_tape = 0;  // as a user's policy might set it
     ad::tape<double> on;
     CHECK(support::message_of<error>([&] { attend.step(memory, on.parameter(p.states[0]), state); }) ==
-          "attention: the state is on a tape in a form that this mechanism does not make, so its gradient would be "
-          "lost; continue from what `start` or `step` of this mechanism returned");
+          "attention: the taped state is not of the type that this mechanism makes, so its gradient would be lost; "
+          "continue from a state that this mechanism's `start` or `step` returned");
 }

@@ -315,7 +315,7 @@ TEST_CASE("a wrong gradient") { CHECK(finds(verified(broken::detached{}), "finit
 TEST_CASE("a result that depends on the batch")
 {
     const verification report = verified(broken::of_batch{});
-    CHECK(finds(report, "compose specifies", "step against compose: context of step 0"));  // a step runs by rows
+    CHECK(finds(report, "agrees with compose", "step against compose: context of step 0"));  // a step runs by rows
 }
 
 TEST_CASE("state outside the returned state")
@@ -343,7 +343,7 @@ TEST_CASE("a state with rows that cannot be selected")
 TEST_CASE("a state that changes its type after the first step on a tape")
 {
     const verification report = verified(broken::plain_at_first{});
-    CHECK_MESSAGE(finds(report, "finite differences", "begin() must return variables"), report.text());
+    CHECK_MESSAGE(finds(report, "finite differences", "start() must return variables"), report.text());
 }
 
 TEST_CASE("a mask that is not applied")
@@ -364,7 +364,7 @@ TEST_CASE("a mask that is not applied")
 TEST_CASE("shapes that are not checked")
 {
     CHECK(finds(verified(broken::any_shape{}), "shapes that do not fit",
-                "a query with a column too many is not refused"));
+                "a query with one column too many is not refused"));
     CHECK(finds(verified(broken::other_error{}), "shapes that do not fit", "something other than shape_error: widths"));
     const broken::linear_history<true> careless;
     CHECK(finds(verified(broken::sound{}, careless), "shapes that do not fit", "the state of another batch"));
@@ -374,7 +374,7 @@ TEST_CASE("two parameters with one name")
 {
     const broken::same_names score{random({4}, 1), random({4}, 2)};
     const verification report = verified(score);
-    CHECK(finds(report, "name of its own", "\"score.v\""));
+    CHECK(finds(report, "distinct name", "\"score.v\""));
 }
 
 TEST_CASE("padding with weight")
@@ -400,9 +400,9 @@ TEST_CASE("a kernel that differs from compose")
     using kernel = step_kernel<broken::product_per_dimension, normalize::softmax, combine::elementwise_sum>;
     CHECK(verify<mechanism>());
     kernel::error_with_weights = kernel::error_without = 1e-9;
-    CHECK(finds(verify<mechanism>(), "compose specifies", "step against compose: context of step 0"));
+    CHECK(finds(verify<mechanism>(), "agrees with compose", "step against compose: context of step 0"));
     kernel::error_with_weights = 0;
-    CHECK(finds(verify<mechanism>(), "asking for the weights", "without the weights: context of step 0"));
+    CHECK(finds(verify<mechanism>(), "returning the weights", "without the weights: context of step 0"));
     kernel::error_without = 0;
     CHECK(verify<mechanism>());
 }

@@ -28,7 +28,7 @@ TEST_CASE("require_close, require_same_bits, require_finite")
 {
     const run_numbers a{{"context", {1, 2}}}, near{{"context", {1, 2.003}}}, bad{{"context", {1, INFINITY}}};
     CHECK(require_close(a, a, 0, "twice") == "no difference");
-    CHECK(require_close(a, near, 1e-2, "x") == "greatest difference 1.0e-03");
+    CHECK(require_close(a, near, 1e-2, "x") == "largest difference 1.0e-03");
     CHECK(refused([&] { require_close(a, near, 1e-4, "x against y"); }) ==
           "x against y: context[1]: 2.000000 against 2.003000");
     CHECK(refused([&] { require_close(bad, a, 1e300, "x"); }) == "x: context[1]: inf against 2.000000");
@@ -154,7 +154,7 @@ TEST_CASE("a misfit must throw a shape_error and write nothing")
     };
     CHECK(refused([&] {
               require_misfits_refused(parts, 0, "word", step, writes, written);
-          }).starts_with("a word with a column too many throws, but has written to the results: context[0]"));
+          }).starts_with("a word with one column too many throws, but has written to the results: context[0]"));
 }
 
 TEST_CASE("names of parameters")

@@ -18,14 +18,12 @@
 #include <heed/policy/state.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// What the compiler says if a call has arguments that do not fit, one sentence for each mistake (see
-/// core/diagnostics.hpp).
+/// Compiler messages for calls with wrong arguments, one sentence for each mistake (see core/diagnostics.hpp).
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// A tensor of numbers of type T with R axes, where one with others was given; T is void where any will do. Declared
-/// only.
+/// The tensor that should have been passed: elements of type T (void: any) and R axes. Declared only.
 template <class T, std::size_t R>
 struct meant_with_axes {
     array<std::conditional_t<std::is_void_v<T>, float, T>, R> operator()(const auto& x) const;
@@ -35,7 +33,7 @@ struct meant_with_axes {
     operator()(const X& x) const;
 };
 
-/// Has a query, or each part of it, R axes? A query of another kind, a user's own, may have any.
+/// Does a query, or each of its parts, have R axes? A custom query type may have any number.
 template <std::size_t R, class Query>
 consteval bool has_axes()
 {
@@ -49,8 +47,8 @@ consteval bool has_axes()
     }
 }
 
-/// The query, where it is one: a tensor [B,Q] with R = 2, or many, [B,S,Q] with R = 3; or several such parts. T: the
-/// numbers that it must have, void if any will do.
+/// Checks and returns a query: a tensor [B,Q] if R = 2, many queries [B,S,Q] if R = 3, or several such parts. T: the
+/// required element type; void accepts any.
 template <std::size_t R, class T, class Query>
 decltype(auto) query_of_axes(const Query& query)
 {
@@ -58,17 +56,15 @@ decltype(auto) query_of_axes(const Query& query)
     constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
     static_assert(!lazy, HEED_SAYS_LAZY);
     static_assert(!vector, HEED_SAYS_VECTOR);
-    static_assert(
-        !numbers_differ,
-        "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
-        "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
+    static_assert(!numbers_differ,
+                  "heed: the query and the memory have different element types, such as double and float: use one type "
+                  "for query, annotations and parameters; `heed::array<float, 2> x = query;` converts");
     static_assert(fits || R != 2,
-                  "heed: one query is [B,Q], a row for each sentence, and so is each part of a state_and_word: of one "
-                  "sentence [1,Q]; many queries, [B,S,Q], are for `attend(memory, queries)` and `read_all`");
-    static_assert(fits || R != 3,
-                  "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
-                  "query, [B,Q], is for `step` and `read`; heads that are projected, [B,H,S,d], ask a memory of heads, "
-                  "`attend.on(k, v)` of [B,H,T,d]");
+                  "heed: one query is [B,Q], a row for each sentence, as is each part of a state_and_word ([1,Q] for "
+                  "one sentence); for many queries, [B,S,Q], call `attend(memory, queries)` or `read_all`");
+    static_assert(fits || R != 3, "heed: attention of many queries takes queries [B,S,Q], also as parts of a "
+                                  "state_and_word; for one query, [B,Q], call `step` or `read`; projected heads, "
+                                  "[B,H,S,d], need a memory of heads, `attend.on(k, v)` with [B,H,T,d]");
     constexpr bool taken = fits && !lazy && !vector && !numbers_differ;
     using meant = meant_with_axes<T, R>;
     if constexpr (!taken && requires { query.map(meant{}); }) {
@@ -78,23 +74,23 @@ decltype(auto) query_of_axes(const Query& query)
     }
 }
 
-/// The same for what asks this memory.
+/// Checks and returns a query of this memory.
 template <std::size_t R, class Memory, class Query>
 decltype(auto) asked(const Memory&, const Query& query)
 {
     return query_of_axes<R, typename numbers_in<std::remove_cvref_t<decltype(Memory::keys)>>::type>(query);
 }
 
-/// The memory of one attention, where it is one, and not that of several heads.
+/// Checks and returns the memory of one attention, not of several heads.
 template <class Memory>
 decltype(auto) memory_of_one(const Memory& memory)
 {
     constexpr bool of_one = requires { memory.keys, memory.values; };
     constexpr bool of_several = requires { memory.of; };
     static_assert(of_one || !of_several,
-                  "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
+                  "heed: this memory belongs to several heads or hops: pass it to the mechanism whose `on` made it");
     static_assert(of_one || of_several,
-                  "heed: this is no memory of an attention: give what the `on` of this mechanism made");
+                  "heed: this is not the memory of an attention: pass a memory that this mechanism's `on` made");
     if constexpr (!of_one && of_several) {
         return first_of(memory.of);
     } else {
@@ -102,15 +98,15 @@ decltype(auto) memory_of_one(const Memory& memory)
     }
 }
 
-/// Do two states hold the same tensors, of any family and rank, where they can be compared?
+/// Do two states hold the same tensors, of any family and rank? Also true if neither state has a `map` to compare by.
 template <class A, class B>
 concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
                          (mappable_state<A> && mappable_state<B> &&
                           std::is_same_v<replaced_by_visited<A>, replaced_by_visited<B>>);
 
 #define HEED_SAYS_ANOTHER_STATE                                                                                        \
-    "heed: this state is that of another mechanism: go on from what `start`, `step` or `read_all` of this one "        \
-    "returned"
+    "heed: this state belongs to another mechanism: continue from a state that this mechanism's `start`, `step` or "   \
+    "`read_all` returned"
 
 /// Throws heed::error if a KV cache has dropped positions that a policy needs.
 template <class Attention>
@@ -122,18 +118,19 @@ void require_positions(const auto& memory)
     const lengths_view dropped = memory.dropped;
     for (std::size_t b = 0; b < dropped.batch(); ++b) {
         if (dropped[b] > 0 && (score || normalizer || combiner)) {
-            throw_error({"attention: row ", b, " of this memory is without its oldest ",
-                         number_of{dropped[b], "position"}, ", and the ",
-                         score        ? "score"
-                         : normalizer ? "normalizer"
-                                      : "combiner",
-                         " needs all (needs_all_positions): it reads where a position stands, or passes something on "
-                         "from one to the next; keep them, and hide them by a mask, causal{} & sliding_window{n}"});
+            throw_error(
+                {"attention: row ", b, " of this memory has dropped its oldest ", number_of{dropped[b], "position"},
+                 ", but the ",
+                 score        ? "score"
+                 : normalizer ? "normalizer"
+                              : "combiner",
+                 " needs all (needs_all_positions): it reads position numbers, or carries values from one position to "
+                 "the next; keep all positions and hide the oldest with a mask, causal{} & sliding_window{n}"});
         }
     }
 }
 
-/// The state, where it is one of this attention. Throws heed::error if the memory has dropped what the attention needs.
+/// Checks and returns a state of this attention. Throws heed::error if the memory has dropped positions that it needs.
 template <class Attention, class Memory, class State>
 decltype(auto) own_state(const Attention&, const Memory& memory, const State& state)
 {
@@ -149,16 +146,17 @@ decltype(auto) own_state(const Attention&, const Memory& memory, const State& st
     return meant_unless<own, first>(state);
 }
 
-/// The memory of several heads, where it is one.
+/// Checks and returns the memory of several heads.
 template <class Memory>
 decltype(auto) memory_of_several(const Memory& memory)
 {
     constexpr bool of_several = requires { memory.of; };
-    static_assert(of_several, "heed: this is no memory of several heads: give what the `on` of this mechanism made");
+    static_assert(of_several,
+                  "heed: this is not a memory of several heads: pass a memory that this mechanism's `on` made");
     return meant_unless<of_several, memory_list<std::vector<Memory>>>(memory);
 }
 
-/// The states of several heads, where they are states of so many.
+/// Checks and returns the states of several heads.
 template <class State>
 decltype(auto) states_of_several(const auto& mechanism, const auto& memory, const State& state)
 {
@@ -167,15 +165,15 @@ decltype(auto) states_of_several(const auto& mechanism, const auto& memory, cons
     return meant_unless<of_several, decltype(mechanism.start(memory))>(state);
 }
 
-/// What `on` cannot take, though it is likely to be given.
+/// Arguments that `on` rejects with a specific message: lazy expressions and std::vector.
 template <class X>
 inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
 
-/// What `on` and `extend` take: annotations or values, of heads or not, and lengths or a mask.
+/// Arguments of `on` and `extend`: annotations or values, with or without heads, and lengths or a mask.
 template <class X>
 concept source = tensor<X> || tensor_of_heads<X> || source_limit<std::remove_cvref_t<X>>;
 
-/// What was meant.
+/// The argument that should have been passed.
 const auto& source_meant(const auto& x) { return x; }
 template <lazy_expression X>
 auto source_meant(const X& x)
@@ -188,8 +186,8 @@ lengths source_meant(const std::vector<T>&)
 {
     static_assert(!std::floating_point<T>, HEED_SAYS_VECTOR);
     static_assert(std::floating_point<T>,
-                  "heed: the numbers of real positions are `lengths`: `attend.on(annotations, lengths(counts))` of a "
-                  "std::vector<std::size_t>, or `lengths{7, 5}`");
+                  "heed: pass the numbers of real positions as `lengths`: `attend.on(annotations, lengths(counts))` "
+                  "with a std::vector<std::size_t>, or `lengths{7, 5}`");
     return {};
 }
 

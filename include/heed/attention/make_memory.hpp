@@ -29,7 +29,7 @@
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
 namespace heed::inline HEED_TARGET::detail {
 
-/// f(first, count) for pieces of [B,T] that may not be attended to.
+/// Calls f(first, count) for ranges of [B,T] that may not be attended to.
 void each_hidden(const lengths& limit, const shape_of_rank<3>& shape, const auto& f)
 {
     for (std::size_t b = 0; b < shape[0]; ++b) f(b * shape[1] + limit[b], shape[1] - limit[b]);
@@ -40,29 +40,29 @@ void each_hidden(const boolean_mask<2>& limit, const shape_of_rank<3>& shape, co
         if (limit[i] == 0) f(i, std::size_t{1});
 }
 
-/// A copy of x [B,T,D] with zeros there.
+/// A copy of x [B,T,D] with zeros at hidden positions.
 auto cleared_copy(const auto& x, const lengths& limit) { return ops::clear_padding(x, limit); }
 auto cleared_copy(const auto& x, const boolean_mask<2>& limit) { return ops::zero_masked(x, limit); }
 
-/// Annotations or values [B,T,D].
+/// Checks and returns annotations or values [B,T,D].
 template <tensor X>
 array<plain_number<element_of<X>>, 3> annotations_meant(X&&)
 {
     static_assert(rank_of<X> != 4,
-                  "heed: heads that are projected already, [B,H,T,d], are for the `on` and `extend` of an attention, "
-                  "keys and values alike; a multi_head projects annotations [B,T,D] itself");
-    static_assert(rank_of<X> == 3 || rank_of<X> == 4,
-                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
-                  "annotations: of one sentence [1,T,D]; `extend` takes annotations [B,t,D], of one position [B,1,D]");
+                  "heed: heads that are already projected, [B,H,T,d], are for the `on` and `extend` of an attention, "
+                  "both keys and values; a multi_head takes annotations [B,T,D] and projects them itself");
+    static_assert(
+        rank_of<X> == 3 || rank_of<X> == 4,
+        "heed: attention::on takes annotations [B,T,D] ([1,T,D] for one sentence), and values [B,T,D] if keys are "
+        "computed from other annotations; `extend` takes annotations [B,t,D] ([B,1,D] for one position)");
     return {};
 }
 template <tensor X>
     requires(rank_of<X> == 3)
 X && annotations_meant(X&& x) { return std::forward<X>(x); }
 
-/// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
-/// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
-/// something to clear.
+/// x [B,T,D] with zeros at the positions that may not be attended to. A moved array is cleared in place; other arrays
+/// are copied, since a memory owns its tensors. Other tensors, such as views, are copied only if a position is hidden.
 template <tensor X>
 auto cleared_in(const X& x, const auto& limit)
 {
@@ -100,14 +100,14 @@ inline lengths real_in(const boolean_mask<2>& limit) { return lengths::full(limi
 inline no_mask mask_in(const lengths&) { return {}; }
 inline const boolean_mask<2>& mask_in(const boolean_mask<2>& limit) { return limit; }
 
-/// The memory that `make` makes of annotations, of values if they are others, and of lengths or a mask if some
-/// positions are missing. `where` begins the messages. `make` is told whether values were given.
+/// The memory that `make` builds from annotations, from values if they differ, and from lengths or a mask if some
+/// positions are missing. `where` begins the messages. The last argument of `make`: were values given?
 template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
 {
     auto both = detail::cleared(where, detail::annotations_meant(std::forward<X>(annotations)), limit);
     return make(both, std::move(both), real_in(limit), mask_in(limit),
-                false);  // the values are moved when keys are made
+                false);  // the values are moved after the keys are made
 }
 template <tensor X, tensor V, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
@@ -130,18 +130,18 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
                                lengths::full(shape[0], shape[1]));
 }
 
-/// Makes the memory of annotations and values that are cleared already.
+/// Makes the memory from annotations and values that are already cleared.
 template <class Score>
 struct memory_by {
     const Score& score;
-    lengths_view first{};  // the position of the first annotation of each row; 0 if there are none
+    lengths_view first{};  // the position of the first annotation of each row; empty: 0
 
     /// `values` may be the annotations themselves: they are moved only after the keys are made.
     template <class Values, class Mask>
     auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask, bool values_given) const
     {
         auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
-        // Keys that are no array of their own are the annotations.
+        // Keys that are not an array are the annotations themselves.
         if constexpr (is_array<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
             for (std::size_t b = 1; b < first.batch(); ++b) {
                 if (first[b] == first[0]) continue;
@@ -159,24 +159,23 @@ struct memory_by {
 template <class Score>
 memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
 
-/// Throws unless `more` may stand behind a memory: with values of its own if the memory has such, as many rows, and as
-/// wide.
+/// Throws unless `more` can be appended to a memory: separate values if the memory has them, the same rows and widths.
 void require_alike(const char* where, const auto& to, const auto& more)
 {
     if (to.values_given && !more.values_given) {
-        throw_error({where, ": this memory was made of keys and of values, `on(x, v)`, and so is what comes behind it: "
+        throw_error({where, ": this memory was made from keys and values, `on(x, v)`, and must be extended by both: "
                             "extend(memory, keys, values)"});
     }
     const auto fits = [&](const char* what, const auto& must, const auto& is) {
         const auto shape = shape_of(is);
         require_shape(where, what, shape, {shape_of(must)[0], shape[1], shape_of(must)[2]},
-                      "as many rows and as wide as in the memory, ", shape_of(must));
+                      "the same rows and width as in the memory, ", shape_of(must));
     };
     fits("the values", to.values, more.values);
     fits("the keys", to.keys, more.keys);
 }
 
-/// Throws shape_error unless annotations have a row for each of a memory's.
+/// Throws shape_error unless annotations have one row for each row of a memory.
 void require_rows_of(const char* where, const auto& memory, const tensor auto& annotations, const auto&...)
 {
     if constexpr (rank_of<decltype(annotations)> == 3) {
@@ -194,7 +193,7 @@ lengths next_positions(const auto& memory)
     return lengths(std::move(next));
 }
 
-/// The memory with the positions of `more` behind its own; only a growing one may have padding.
+/// Appends the positions of `more` to a KV cache, which may have padding.
 template <class Score, class T, class Values, class Keys>
 auto appended(const char* where, const Score& score, memory<cache_tensor<T>, cache_tensor<T>> to,
               const memory<Values, Keys>& more)
@@ -205,7 +204,7 @@ auto appended(const char* where, const Score& score, memory<cache_tensor<T>, cac
     to.values.append(view_of(more.values), more.real);
     if constexpr (heed::score::over::follows<Score, array<T, 3>>()) {
         const auto [B, P, N] = to.keys.shape();
-        auto last = filled<T, 3>({B, 1, N}, T(0));  // the last key of each row; zeros where there is none
+        auto last = filled<T, 3>({B, 1, N}, T(0));  // the last key of each row; zeros for an empty row
         for (std::size_t b = 0; b < B; ++b) {
             if (const std::size_t n = to.keys.length(b); n > 0)
                 std::copy_n(to.keys.row(b) + (n - 1) * N, N, last.data() + b * N);
@@ -220,30 +219,31 @@ auto appended(const char* where, const Score& score, memory<cache_tensor<T>, cac
     return to;
 }
 
-/// Throws shape_error if a row of a memory that is to grow has padding. `instead`: what could be done.
+/// Throws shape_error if a row of a memory that will be extended has padding. `instead`: an alternative for the
+/// message.
 inline void require_no_padding(const char* where, const lengths& real, std::size_t positions, const char* instead = "")
 {
     for (std::size_t b = 0; b < real.batch(); ++b) {
         if (real[b] != positions) {
-            throw_shape_error({where, ": row ", b, " of the memory has ", real[b], " real positions of ", positions,
-                               "; a memory is extended behind its last position, so it must be without padding",
+            throw_shape_error({where, ": row ", b, " of the memory has ", number_of{real[b], "real position"}, " of ",
+                               positions, "; a memory is extended after its last position, so it must have no padding",
                                instead});
         }
     }
 }
 
-/// The memory with the positions of `more` behind its own; neither has padding.
+/// Appends the positions of `more` to a memory; neither has padding.
 template <class Values, class Keys, class MoreValues, class MoreKeys>
 auto appended(const char* where, const auto& score, const memory<Values, Keys>& to,
               const memory<MoreValues, MoreKeys>& more)
 {
     require_alike(where, to, more);
-    require_no_padding(where, to.real, to.positions(), ", or a growing one: with_cache(memory)");
+    require_no_padding(where, to.real, to.positions(), ", or be a KV cache: with_cache(memory)");
     for (std::size_t b = 0; b < more.batch(); ++b) {
         if (more.real[b] != more.positions()) {
             throw_shape_error({where, ": row ", b, " gets ", number_of{more.real[b], "position"}, " of ",
                                more.positions(),
-                               "; only a KV cache, with_cache(memory), has rows of different length"});
+                               "; only a KV cache, with_cache(memory), may have rows of different lengths"});
         }
     }
     auto values = ops::append(to.values, more.values);
@@ -255,21 +255,21 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
 
 // States of a memory that has grown since they were made.
 //
-// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
-// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
-// the convolution of score::with_location, it makes anew (its hook `grow`).
+// A position that a state does not remember is initialized by `start`, at the first query that sees it: no earlier
+// scores, no coverage, the fertility of its annotation. A score recomputes values that depend on several positions,
+// such as the convolution of score::with_location, in its hook `grow`.
 //
-//     old = observe_memory(state.score, at, memory)          the positions that are remembered
-//     state = grow(old, start(memory), at)                    and those that are new
+//     old = observe_memory(state.score, at, memory)          the remembered positions
+//     state = grow(old, start(memory), at)                    and the new ones
 //
-// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
+// Sentences of a KV cache may differ in length, so a state stores the number of remembered positions for each.
 
-/// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
-/// is the same for any memory.
+/// States of normalizers and scores with tensors that have one number for each position. A state without tensors fits
+/// any memory.
 template <class State>
 concept state_of_positions = mappable_state<State> && !std::is_empty_v<State> && !holds_no_tensors<State>;
 
-/// Tells whether any tensor of a state has another number of positions.
+/// Sets `differs` if any tensor of a state has a different number of positions.
 struct differs_in_positions {
     static constexpr bool spares_rows = true;
 
@@ -284,7 +284,7 @@ struct differs_in_positions {
     }
 };
 
-/// A tensor of a state with the positions of a memory: those that are known from x, the others from what `start` makes.
+/// A tensor of a state for all positions of a memory: known positions from x, the others as `start` makes them.
 struct with_begun_positions {
     static constexpr bool spares_rows = true;
 
@@ -305,7 +305,7 @@ struct with_begun_positions {
         const bool told = known.batch() != 0;
         if (shape_of(begun)[1] != positions || (is[1] == positions && !told && dropped.batch() == 0)) return x;
         const std::size_t B = real.batch();
-        auto* const begins = workspace_family::take<std::size_t>(B);  // of what stays, in x
+        auto* const begins = workspace_family::take<std::size_t>(B);  // of the kept positions, in x
         auto* const counts = workspace_family::take<std::size_t>(B);
         std::size_t longest = 0;
         bool shifts = false;
@@ -315,11 +315,12 @@ struct with_begun_positions {
             if (from > first || from + has > end) {
                 auto must = is;
                 must[1] = positions;
-                throw_shape_error(
-                    {"attention: the state is ", is, " but must be ", must, ": it remembers position ",
-                     from > first ? from : end, " of row ", b,
-                     from > first ? " and no older one, but the memory begins with " : ", but the memory has ",
-                     from > first ? first : end, "; give the state that start() or step() of this memory made"});
+                throw_shape_error({"attention: the state is ", is, " but must be ", must, ": it remembers position ",
+                                   from > first ? from : end, " of row ", b,
+                                   from > first ? " and none before it, but the memory begins with position "
+                                                : ", but the memory has ",
+                                   from > first ? first : end,
+                                   "; give a state that start() or step() returned for this memory"});
             }
             begins[b] = std::min(has, first - from);
             counts[b] = has - begins[b];
@@ -332,7 +333,7 @@ struct with_begun_positions {
         return joined(ops::window_of(x, window_view{begins, kept, longest}));
     }
 
-    /// All positions from what `start` makes, in the family of x.
+    /// All positions as `start` makes them, in the family of x.
     template <tensor X, tensor Y>
     X all_of_second(const X& x, const Y& begun) const
     {
@@ -342,8 +343,8 @@ struct with_begun_positions {
     }
 };
 
-/// Has a memory positions that a state does not remember, or the state others? Throws shape_error if they differ and
-/// the lengths that the state knows are those of another number of rows.
+/// Do the positions of a memory differ from those that a state remembers? Throws shape_error if they do and the numbers
+/// of rows differ as well.
 bool has_grown(const auto& state, const known_positions& known, const auto& memory)
 {
     const std::size_t B = memory.real.batch();
@@ -355,7 +356,7 @@ bool has_grown(const auto& state, const known_positions& known, const auto& memo
     if (!differs) (void)state.map(differs_in_positions{memory.positions(), differs});
     if (differs && known.batch() != 0 && known.batch() != B) {
         throw_shape_error({"attention: the state is for ", known.batch(), " sentences, but the memory has ", B,
-                           "; select the rows of both"});
+                           "; select the same rows in both"});
     }
     return differs;
 }
@@ -386,7 +387,7 @@ State grown_history(const auto& score, const auto& normalize, const State& state
                      first_history(score, normalize, memory));
 }
 
-/// A score's state for all positions of a memory. It has been told of the query at `at`.
+/// A score's state for all positions of a memory. It has already received the query at `at`.
 template <class State>
 State grown_state(const auto&, State state, const auto&, const auto&, const auto&)
 {
@@ -400,7 +401,7 @@ State grown_state(const auto& score, State state, const known_positions& known, 
                                    with_begun_positions{known, memory.real, memory.dropped, memory.positions()}, at);
 }
 
-/// Notes which positions of a memory a state remembers, where its sentences differ in length or have dropped some.
+/// Records the positions of a memory in a state if its sentences differ in length or have dropped positions.
 void know_positions(auto& state, const auto& memory)
 {
     constexpr bool cached = is_cache<std::remove_cvref_t<decltype(memory.keys)>>;
@@ -415,7 +416,7 @@ void know_positions(auto& state, const auto& memory)
     }
 }
 
-/// The same for the state in an answer.
+/// Records them in the state of a result.
 template <class Answer>
 Answer knowing_positions(const auto& memory, Answer answer)
 {

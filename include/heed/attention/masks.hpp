@@ -24,7 +24,7 @@
 /// The masks of a step, and those of a call for the queries of a memory.
 namespace heed::inline HEED_TARGET::detail {
 
-/// The part of each row within its window: of one sentence a piece, of several a copy.
+/// The part of each row within its window: a slice of one sentence, a copy of several.
 struct out_of_windows {
     static constexpr bool spares_rows = true;
 
@@ -47,13 +47,13 @@ struct out_of_windows {
     }
 };
 
-/// What hides positions in a step: any of three masks, in one type, so that a step under masks is compiled once.
+/// The masks of a step: any of three, in one type, so that a step with masks is compiled once.
 template <class Bias>
 struct step_masks {
     std::optional<boolean_mask_view<2>> source, query;  // [B,T]
     std::optional<Bias> bias;                           // [B,T]
 
-    /// The scores, -inf at hidden positions.
+    /// The scores, with -inf at hidden positions.
     template <tensor E>
     auto visible(const E& scores) const
     {
@@ -103,7 +103,7 @@ struct step_masks {
 template <class Mask>
 concept adds_to_row = (rank_of<decltype(Mask::bias)> == 2);
 
-/// The mask of one query as it is given, if a step reads it as it is.
+/// Masks of one query that a step reads without conversion.
 template <class Mask>
 concept mask_of_one_query = std::is_same_v<Mask, no_mask> || std::is_convertible_v<const Mask&, lengths_view> ||
     std::is_convertible_v<const Mask&, boolean_mask_view<2>> || adds_to_row<Mask>;
@@ -115,13 +115,14 @@ std::optional<boolean_mask_view<2>> truth_of(const std::convertible_to<boolean_m
     return boolean_mask_view<2>(mask);
 }
 
-/// The masks of a step, in the family that computes it, where `bring` brings a tensor. Lengths shorten the rows
-/// instead (visible_lengths). `Always`: masks that hide nothing, where there are none.
+/// The masks of a step, in the family that computes it, to which `bring` converts a tensor. Lengths shorten the rows
+/// instead (visible_lengths). `Always`: returns step_masks even without masks.
 template <class Family, class T, bool Always, class Source, class Mask>
 auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 {
-    static_assert(mask_of_one_query<Mask>,
-                  "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
+    static_assert(
+        mask_of_one_query<Mask>,
+        "heed: the mask of one query must be a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
     using truth = boolean_mask_view<2>;
     if constexpr (Always || !std::is_same_v<Source, no_mask> || std::is_convertible_v<const Mask&, truth> ||
                   adds_to_row<Mask>) {
@@ -152,7 +153,7 @@ inline asked_queries queries_of_call(const auto& memory, std::size_t S, const au
     return {query_of_masks(memory, state.step), S, memory.batch() / H, H, memory.positions()};
 }
 
-/// The mask of one query, or of many, of each of n heads, which are asked one by one.
+/// The mask of one query, or of many, for each of n heads that run one after another.
 template <std::size_t R>
 decltype(auto) mask_of_heads(const auto& given, const auto& memory, std::size_t S, std::size_t step, std::size_t n)
 {

@@ -22,11 +22,11 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// The type of the limits of a batch: lengths, or a mask.
+/// The limits of a batch: lengths or a mask.
 template <class Limit>
 concept source_limit = std::is_same_v<Limit, lengths> || std::is_base_of_v<boolean_mask<2>, Limit>;
 
-/// The rows 0, …, count − 1, each so many times.
+/// The rows 0, …, count − 1, each repeated `times` times.
 inline std::vector<std::size_t> repeated(std::size_t count, std::size_t times)
 {
     std::vector<std::size_t> which(count * times);
@@ -53,15 +53,15 @@ struct memory {
     Keys keys;                           // prepared by the score; [B,T,A] for most scores
     lengths real;                        // the number of real positions of each row
     HEED_NO_UNIQUE_ADDRESS Mask mask{};  // boolean_mask<2>: which positions may be attended to
-    bool values_given = false;  // `on(x, v)` made it: the values are not the annotations that keys were made of
-    lengths dropped{};          // how many older positions each row had; empty: none
+    bool values_given = false;           // made by `on(x, v)`, from separate keys and values
+    lengths dropped{};                   // the number of positions dropped from each row; empty: none
 
     std::size_t batch() const { return shape_of(values)[0]; }
     std::size_t positions() const { return shape_of(values)[1]; }  // T
     std::size_t width() const { return shape_of(values)[2]; }      // D of the values
 
-    /// The number of the position that is next in the longest sentence: positions() and, of a KV cache that has dropped
-    /// its oldest, those as well.
+    /// The number of the next position in the longest sentence: positions(), plus the positions that a KV cache has
+    /// dropped.
     std::size_t next_position() const
     {
         std::size_t next = positions();
@@ -69,7 +69,7 @@ struct memory {
         return next;
     }
 
-    /// The memory of these rows, in this order, any number of times each. Copies keys and values, unless they grow.
+    /// The memory with these rows, in this order; a row may be repeated. Copies keys and values, except in a KV cache.
     memory rows(std::span<const std::size_t> which) const
     {
         memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
@@ -78,8 +78,8 @@ struct memory {
         return some;
     }
 
-    /// The KV cache without the n oldest positions of each row, or without the first n[b] of row b. Copies nothing, but
-    /// to make room now and then. The other positions keep their numbers, and so do queries.
+    /// The KV cache without the n oldest positions of each row, or without the first n[b] of row b. Nothing is copied,
+    /// except now and then to make room. The other positions and the queries keep their numbers.
     ///
     ///     if (memory.positions() > 4096) memory = memory.without_oldest(1024);
     ///
@@ -87,8 +87,8 @@ struct memory {
     memory without_oldest(const lengths& n) const
     {
         static_assert(is_cache<Values> && is_cache<Keys>,
-                      "heed: memory::without_oldest: only a KV cache drops positions: with_cache(memory), of plain "
-                      "tensors; on a tape hide them by a mask, causal{} & sliding_window{n}");
+                      "heed: memory::without_oldest: only a KV cache drops positions: with_cache(memory) makes one of "
+                      "plain tensors; on a tape hide positions with a mask, causal{} & sliding_window{n}");
         if constexpr (is_cache<Values> && is_cache<Keys>) {
             memory some{values.without_oldest(n), keys.without_oldest(n), {}, mask, values_given};
             std::vector<std::size_t> left(batch()), before(batch());
@@ -106,8 +106,8 @@ struct memory {
     memory without_oldest(std::size_t n) const { return without_oldest(lengths::full(batch(), n)); }
 };
 
-/// A memory whose sentences are shared by several rows of queries, as the hypotheses of a beam share theirs. Nothing is
-/// copied, and all hypotheses of a sentence find its keys in the cache. It refers to a memory, which must outlive it.
+/// A memory in which several rows of queries share a sentence, such as the hypotheses of a beam. Nothing is copied, and
+/// all hypotheses of a sentence find its keys in the cache. It refers to a memory, which must outlive it.
 template <class Values, class Keys>
 struct shared_memory {
     const Values& values;               // [B,T,D]
@@ -133,8 +133,8 @@ struct shared_memory {
     {
         for (const std::size_t s : sentence) {
             if (s >= shape_of(values)[0]) {
-                detail::throw_shape_error({"attention: a row asks about sentence ", s, " of ", shape_of(values)[0],
-                                           "; sentences count from 0"});
+                detail::throw_shape_error({"attention: a row of queries reads sentence ", s, " of ",
+                                           shape_of(values)[0], "; sentences count from 0"});
             }
         }
     }
@@ -143,17 +143,17 @@ struct shared_memory {
     std::size_t positions() const { return shape_of(values)[1]; }  // T
     std::size_t width() const { return shape_of(values)[2]; }      // D of the values
 
-    /// The number of the position that is next in the longest of all sentences: see memory.
+    /// The number of the next position in the longest of all sentences: see memory.
     std::size_t next_position() const { return next; }
 };
 
-/// A memory in which so many rows of queries, one behind the other, share a row of keys and values.
+/// A memory in which `sharing` consecutive rows of queries share a row of keys and values.
 template <class Values, class Keys>
 struct grouped_memory : shared_memory<Values, Keys> {
     const memory<Values, Keys>& all;
     std::size_t sharing;
 
-    /// `heads` of the queries of each sentence; those of the keys divide them.
+    /// `heads`: the number of query heads of each sentence, a multiple of the number of key heads.
     grouped_memory(const memory<Values, Keys>& of, std::size_t heads)
         : shared_memory<Values, Keys>(of, detail::repeated(of.batch(), heads / of.real.heads())),
           all(of),
@@ -163,7 +163,7 @@ struct grouped_memory : shared_memory<Values, Keys> {
     }
 };
 
-/// Do as many rows of queries, one behind the other, share each row of this memory?
+/// Do the same number of consecutive rows of queries share each row of this memory?
 template <class Memory>
 concept shared_evenly = requires(const Memory& memory)
 {
@@ -174,19 +174,19 @@ concept shared_evenly = requires(const Memory& memory)
     "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
     "make the memory with the lifted one, lifted.on(annotations, lengths)"
 
-/// The memory with room behind its last positions, so that `extend` need not copy it, for a decoder that attends to its
-/// own words:
+/// The memory as a KV cache, with room after its last positions, so that `extend` need not copy it. For a decoder that
+/// attends to its own words:
 ///
 ///     auto memory = with_cache(attend.on(prompt));           // [B,T,D]
 ///     while (…) {
-///         memory = attend.extend(memory, word);           // [B,1,D]: copies the word, not what was before
+///         memory = attend.extend(memory, word);           // [B,1,D]: copies the word only
 ///         auto [context, weights, next] = attend.step(memory, query, state);
-///         memory = memory.rows(chosen);                   // in a beam: the hypotheses that go on, none copied
+///         memory = memory.rows(chosen);                   // in a beam: the surviving hypotheses, without a copy
 ///     }
 ///
-/// Copies that grow do not see each other's words (core/cache_tensor.hpp). Sentences may differ in length; scores that
-/// read the number of the query, such as score::rotary, then have one for each (policy/query_numbers.hpp). A memory on
-/// a tape is returned as it is: there `extend` copies, so that gradients flow.
+/// Copies of a cache grow independently (core/cache_tensor.hpp). Sentences may differ in length; scores that read the
+/// query's number, such as score::rotary, then get one for each sentence (policy/query_numbers.hpp). A memory on a tape
+/// is returned unchanged: there `extend` copies, so that gradients flow.
 template <plain_tensor Values, plain_tensor Keys>
     requires(!is_cache<Keys>)
 auto with_cache(const memory<Values, Keys>& from)
@@ -201,21 +201,21 @@ auto with_cache(const memory<Values, Keys>& from)
                                 from.dropped};
 }
 
-/// A memory of another kind, such as a user's own, grows as it can.
+/// Returns any other memory, such as a custom type, unchanged.
 template <class Memory>
 Memory with_cache(const Memory& from)
 {
     return from;
 }
 
-/// The same of each of several memories, as multi_head makes them.
+/// `with_cache` for each of several memories, such as those of multi_head.
 template <class Memories>
 auto with_cache(const memory_list<Memories>& from)
 {
     return memory_list{detail::each_of(from.of, [&](auto i) { return heed::with_cache(detail::nth(from.of, i)); })};
 }
 
-/// A copy of a KV cache that no longer grows: all its sentences in arrays [B,T,.], with zeros in the padding.
+/// A copy of a KV cache in arrays [B,T,.], with zeros in the padding; it no longer grows.
 template <class T>
 auto gathered(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 {
@@ -234,7 +234,7 @@ namespace detail {
 std::size_t sharing_of(const auto&) { return 1; }
 std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing; }
 
-/// Does this memory grow?
+/// Is this memory a KV cache?
 template <class Memory>
 concept grows = is_cache<decltype(Memory::keys)> && is_cache<decltype(Memory::values)>;
 
@@ -250,13 +250,13 @@ auto positions_of(const memory<cache_tensor<T>, cache_tensor<T>>& from, std::siz
     return memory<view, view>{part(from.values), part(from.keys), lengths{end - begin}};
 }
 
-/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
+/// An array as a view, for callers that only read annotations; anything else is passed through.
 const auto& read_in_place(const auto& x) { return x; }
 template <class X>
     requires(is_array<X>)
 auto read_in_place(const X& x) { return view_of(x); }
 
-/// In one piece, for what does not run by rows: several sentences of a memory that grows are copied.
+/// The memory with contiguous rows, for code that does not run by rows: a KV cache of several sentences is copied.
 const auto& in_one_piece(const auto& memory) { return memory; }
 template <class T>
 shared_tensor<T, 3> in_one_piece(const cache_tensor<T>& x)

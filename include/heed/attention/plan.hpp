@@ -25,23 +25,23 @@
 #include <heed/policy/weigh.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// Which executor answers many queries: decided here, and nowhere else. In the order of their speed:
+/// Chooses the executor of many queries. From fastest to slowest:
 ///
 ///     linear              sums over keys first, in linear time            execute/linear.hpp
 ///     tiled               tile by tile, no score in memory                execute/tiled.hpp
-///     tiled_with_state    the same, where each key has a history          execute/tiled.hpp
+///     tiled_with_state    tile by tile, each key with a history           execute/tiled.hpp
 ///     blocked             all scores of a block of queries                execute/blocked.hpp
 ///     stepwise            one query after another                         execute/many_queries.hpp
 ///
-/// Each has requirements of types, and of sizes; `stepwise` has none. heed::explain tells which one answers a call, and
-/// what kept the faster ones away.
+/// Each executor except `stepwise` has requirements on types and sizes. heed::explain reports which executor runs a
+/// call, and why faster ones do not.
 namespace heed::inline HEED_TARGET {
 
-/// What runs a step for one query: a fused kernel, or score, normalizer and combiner one after the other; for the whole
-/// batch, or sentence by sentence, whose temporaries stay in the cache.
+/// The executor of a step for one query: a fused kernel, or score, normalizer and combiner one after the other; for the
+/// whole batch, or sentence by sentence, so that temporaries stay in the cache.
 enum class step_executor { fused, fused_by_row, composed_by_row, composed };
 
-/// What answers many queries.
+/// The executor of many queries.
 enum class executor { linear, tiled, tiled_with_state, blocked, stepwise };
 
 namespace detail {
@@ -58,7 +58,7 @@ concept changes_by_index = requires(const Score& score)
 template <class Score>
 consteval std::size_t functions_in();
 
-/// Does this score add columns to inner products? Not if a function changes them before.
+/// Does this score add columns to inner products? Not if a function changes them first.
 template <class Score>
 concept adds_columns = has_asked_all<Score> &&(functions_in<typename Score::wraps>() == 0);
 
@@ -66,13 +66,13 @@ concept adds_columns = has_asked_all<Score> &&(functions_in<typename Score::wrap
 template <class Score>
 concept over_comparing = changes_by_index<Score> ||(hook::adapts<Score>&& has_query_all<Score>) || adds_columns<Score>;
 
-/// The score that compares, below functions of scores and positions.
+/// The score that compares, inside wrappers with functions of scores and positions.
 const auto& comparing(const auto& score) { return score; }
 const auto& comparing(const over_comparing auto& score) { return detail::comparing(score.base); }
 template <class Score>
 using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::declval<const Score&>()))>;
 
-/// The score with a function that changes scores; the comparing one, if there is none.
+/// The score with a function that changes scores; without one, the comparing score.
 const auto& changing(const auto& score) { return score; }
 template <over_comparing Score>
     requires(!changes_by_index<Score>)
@@ -80,7 +80,7 @@ const auto& changing(const Score& score) { return detail::changing(score.base); 
 template <class Score>
 using changing_score = std::remove_cvref_t<decltype(detail::changing(std::declval<const Score&>()))>;
 
-/// How many functions change its scores?
+/// The number of functions that change its scores.
 template <class Score>
 consteval std::size_t functions_in()
 {
@@ -89,12 +89,11 @@ consteval std::size_t functions_in()
     return 0;
 }
 
-/// Do the keys of this score fade by the gates of later positions?
+/// Do the keys of this score decay by the gates of later positions?
 template <class Score>
 concept fades = known_to_kernels_as<Score, kernels::gated_decay_score>;
 
-/// Are this score's products those of queries and keys as they are given, but for a factor? Then heads that stand side
-/// by side need not be taken apart.
+/// Does this score multiply the given queries and keys, up to a factor? Then concatenated heads need not be separated.
 template <class Score>
 consteval bool compares_as_given()
 {
@@ -105,11 +104,11 @@ consteval bool compares_as_given()
     }
 }
 
-/// The score whose products are summed: the base of one that fades.
+/// The score that provides the products to sum: the base of a score that decays.
 const auto& summed(const auto& score) { return score; }
 const auto& summed(const fades auto& score) { return detail::summed(score.base); }
 
-/// Do tiles know how to compare by this score, with these queries? An inner product has a(Q) of all queries.
+/// Do tiles support this score with these queries? An inner product must provide a(Q) of all queries.
 template <class Score, class Projected>
 concept tiles_compare = requires
 {
@@ -118,7 +117,7 @@ concept tiles_compare = requires
 &&(!known_to_kernels_as<Score, kernels::inner_product_score> ||
    requires(const Score& score, const Projected& projected) { score.asking(projected); });
 
-/// The rule by which tiles compute the weights of this normalizer; no_rule if they do not know it.
+/// The rule by which tiles compute the weights of this normalizer; no_rule if they do not support it.
 template <class Normalize>
 struct rule_in_tiles : std::type_identity<kernels::tiles::no_rule> {};
 template <hook::tile_rule<> Normalize>
@@ -134,7 +133,7 @@ concept scales_first = requires(const Rule& rule)
     rule.factor;
 };
 
-/// A score to whose scores numbers of a mask are added, in tiles.
+/// A score plus the numbers of an additive mask, in tiles.
 template <class Base, class Bias>
 struct score_and_bias {
     using wraps = Base;
@@ -142,7 +141,7 @@ struct score_and_bias {
     static constexpr bool looks_up = true;
 
     const Base& base;
-    const Bias& bias;  // [B,H,S,T], each axis whole or of size 1
+    const Bias& bias;  // [B,H,S,T], each axis full or of size 1
     std::size_t first_query;
 
     auto change(std::size_t, std::size_t) const
@@ -157,7 +156,7 @@ struct score_and_bias {
     auto looked_up(const tensor auto& asked) const { return same_family(asked, bias); }
 };
 
-/// The score and the mask of a call whose mask may have numbers that are added.
+/// The score plus the additive part of a mask, and the mask without it.
 const auto& score_with_bias(const auto& score, const auto&) { return score; }
 template <class Score, class Mask, class Bias>
 score_and_bias<Score, Bias> score_with_bias(const Score& score, const mask_and_bias<Mask, Bias>& mask)
@@ -188,8 +187,8 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
     return S * positions * (F + width) >= (S + positions) * F * width;
 }
 
-/// Can S queries from the first-th on be answered by sums? Where keys fade by gates, each query must stand no earlier
-/// than the last key that it sees, and nothing else may fade.
+/// Can sums answer S queries, starting at number `first`? If keys decay by gates, no query may precede a key that it
+/// sees, and weights must not decay otherwise.
 template <class Score>
 bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
 {
@@ -199,11 +198,11 @@ bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& 
     return rule.decay == 1;
 }
 
-/// Are tiles cheaper? Small matrices of scores stay in the cache, and the queries of a block share the keys that they
-/// read: few queries leave most lanes empty.
+/// Are tiles cheaper? Small matrices of scores stay in the cache without tiles. The queries of a block share the keys
+/// that they read: few queries leave most lanes empty.
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
-/// Can the tiles hold what this rule remembers?
+/// Can tiles hold the numbers that this rule stores?
 bool fits_tiles(const auto&) { return true; }
 template <class Rule>
     requires requires(const Rule& rule) { rule.fits(); }
@@ -211,23 +210,23 @@ bool fits_tiles(const Rule& rule) { return rule.fits(); }
 
 // ---- the plan ------------------------------------------------------------------------------------------------------
 
-/// Who answers a call, and why faster ones do not.
+/// The executor of a call, and why faster ones were not chosen.
 struct decision {
     executor by;
     std::string_view not_linear, not_tiled, not_blocked, because{};
 };
 
-/// One query after another, whatever other executors lack.
+/// One query after another, for a reason other than the requirements of faster executors.
 constexpr decision one_by_one(std::string_view because) { return {executor::stepwise, {}, {}, {}, because}; }
 
-/// The types of a call with many queries: an attention, projected queries [B,S,A], a memory that does not grow, and a
-/// mask.
+/// The types of a call with many queries: an attention, projected queries [B,S,A], a memory that is not a KV cache, and
+/// a mask.
 template <class Attention, class Projected, class Memory, class Mask>
 struct call_of_many {
     using score = std::remove_cvref_t<decltype(detail::score_with_bias(
         std::declval<const decltype(Attention::score)&>(), std::declval<const Mask&>()))>;
     using normalize = decltype(Attention::normalize);
-    /// The combiner that sums, if those around it can finish all contexts.
+    /// The summing combiner, if its wrappers can finish all contexts.
     using combine =
         std::remove_cvref_t<decltype(heed::summing_all(std::declval<const decltype(Attention::combine)&>()))>;
     using projected = Projected;
@@ -237,7 +236,7 @@ struct call_of_many {
     static constexpr bool adds_numbers = has_bias<Mask>;
 };
 
-/// Can the score compare, and the combiner sum, a block of queries whose weights are those of rows?
+/// Can the score compare, and the combiner sum, a block of queries with row-wise weights?
 template <class Call>
 concept compares_blocks =
     rowwise<typename Call::normalize> && !shared_by_rows<typename Call::memory> &&
@@ -250,13 +249,13 @@ concept sums_blocks = compares_blocks<Call> &&
                           std::declval<const typename Call::keys&>(), heed::score::over::queries_from{})),
                       const decltype(Call::memory::values)&>;
 
-/// A requirement of an executor: does a call lack it, and the sentence about it.
+/// A requirement of an executor: whether a call lacks it, and the reason to report.
 struct requirement {
     bool lacks;
     std::string_view because;
 };
 
-/// The sentence of the first requirement that a call lacks; empty if it has all.
+/// The reason of the first requirement that a call lacks; empty if it meets all.
 consteval std::string_view first_lacking(std::initializer_list<requirement> all)
 {
     for (const requirement& one : all)
@@ -264,19 +263,20 @@ consteval std::string_view first_lacking(std::initializer_list<requirement> all)
     return {};
 }
 
-/// Why neither of the two can sum the values.
+/// Why neither running sums nor tiles can sum the values; empty if they can.
 template <class Call>
 consteval std::string_view not_summed()
 {
     return first_lacking({
-        {!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>, "the combiner is no weighted sum"},
-        {!std::is_same_v<decltype(Call::memory::mask), no_mask>, "the memory hides positions by a mask"},
+        {!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>,
+         "the combiner is not a weighted sum"},
+        {!std::is_same_v<decltype(Call::memory::mask), no_mask>, "the memory has a mask"},
         {shared_by_rows<typename Call::memory> && !shared_evenly<typename Call::memory>,
          "queries share the sentences of the memory"},
     });
 }
 
-/// Why sums over keys cannot answer; nothing if they can.
+/// Why sums over keys cannot run; empty if they can.
 template <class Call>
 consteval std::string_view not_linear()
 {
@@ -287,16 +287,16 @@ consteval std::string_view not_linear()
         {functions_in<score>() > 0, "a function changes the scores"},
         {!known_to_kernels_as<products, kernels::inner_product_score> ||
              !tiles_compare<products, typename Call::projected>,
-         "the score is no inner product"},
+         "the score is not an inner product"},
         {!hook::linear_rule<typename Call::normalize>, "the normalizer has no `linear_rule()`"},
-        {fades<typename Call::score> && !is_causal, "gates need `causal{}`"},
-        {!is_causal && !mask_of_lengths<typename Call::mask>, "the mask is neither of lengths nor `causal{}`"},
+        {fades<typename Call::score> && !is_causal, "gates require `causal{}`"},
+        {!is_causal && !mask_of_lengths<typename Call::mask>, "the mask is neither lengths nor `causal{}`"},
         {!not_summed<Call>().empty(), not_summed<Call>()},
         {shared_evenly<typename Call::memory>, "heads share keys and values"},
     });
 }
 
-/// Why tiles cannot answer.
+/// Why tiles cannot run; empty if they can.
 template <class Call>
 consteval std::string_view not_tiled()
 {
@@ -304,19 +304,19 @@ consteval std::string_view not_tiled()
     using rule = rule_of_tiles<typename Call::normalize>;
     return first_lacking({
         {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
-        {!tiles_compare<score, typename Call::projected>, "tiles do not know the score"},
-        {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not know the normalizer"},
+        {!tiles_compare<score, typename Call::projected>, "tiles do not support the score"},
+        {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not support the normalizer"},
         {Call::adds_numbers && (scales_first<rule> || std::is_same_v<rule, ops::modulated_by_past>),
-         "the mask's numbers are added after the normalizer has changed the scores"},
+         "the additive mask is applied after the normalizer has changed the scores"},
         {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
-         "tiles with a history compare by inner products alone"},
+         "tiles with a history support inner products only"},
         {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
-         "the mask is no function of the index"},
+         "the mask is not a function of the index"},
         {!not_summed<Call>().empty(), not_summed<Call>()},
     });
 }
 
-/// Why blocks cannot answer.
+/// Why blocks cannot run; empty if they can.
 template <class Call>
 consteval std::string_view not_blocked()
 {
@@ -343,7 +343,7 @@ struct plan {
                           with_state =
                               tiled && std::is_same_v<rule_of_tiles<typename call::normalize>, ops::modulated_by_past>;
 
-    /// What answers queries of this shape, [B,S,A], the first of which has the number `first`.
+    /// The executor of queries of this shape, [B,S,A], starting at number `first`.
     static decision choose(const Attention& attend, const Memory& memory, const shape_of_rank<3>& queries,
                            std::size_t first)
     {
@@ -351,9 +351,9 @@ struct plan {
         decision made{executor::stepwise, why_not_linear, why_not_tiled, why_not_blocked};
         if constexpr (linear) {
             if (!worth_sums(queries, positions, memory.width())) {
-                made.not_linear = "sums do not pay for these sizes";
+                made.not_linear = "sums over keys are slower at these sizes";
             } else if (!fits_sums(attend.score, attend.normalize.linear_rule(), memory.real, first, S)) {
-                made.not_linear = "a query stands before a key that it sees, or weights decay beside the gates";
+                made.not_linear = "a query precedes a key that it sees, or weights decay in addition to the gates";
             } else {
                 made.by = executor::linear;
                 return made;
@@ -361,9 +361,9 @@ struct plan {
         }
         if constexpr (tiled) {
             if (!worth_tiles(S, positions)) {
-                made.not_tiled = "tiles pay from 8 queries and 4,096 pairs on";
+                made.not_tiled = "tiles are faster only from 8 queries and 4,096 pairs";
             } else if (!fits_tiles(attend.normalize.tile_rule())) {
-                made.not_tiled = "tiles cannot hold so much of a row";
+                made.not_tiled = "tiles cannot hold the numbers that the normalizer stores per row";
             } else {
                 made.by = with_state ? executor::tiled_with_state : executor::tiled;
                 return made;
@@ -377,7 +377,7 @@ struct plan {
 template <class Attention, class Projected, class Memory, class Mask>
 using plan_of = plan<Attention, std::remove_cvref_t<Projected>, std::remove_cvref_t<Memory>, std::remove_cvref_t<Mask>>;
 
-/// A decision as a sentence for people.
+/// A decision as a sentence.
 inline std::string sentence_of(const decision& made)
 {
     constexpr std::array<std::string_view, 5> what{

@@ -18,15 +18,14 @@
 #include <heed/ops/heads.hpp>
 #include <heed/ops/shape.hpp>
 
-/// Heads that are projected already: queries [B,H,S,d], keys [B,G,T,d] and values [B,G,T,D], G a divisor of H. Head h
+/// Heads that are already projected: queries [B,H,S,d], keys [B,G,T,d] and values [B,G,T,D], G a divisor of H. Head h
 /// of the queries reads head h · G / H of the keys.
 ///
 ///     auto memory = attend.on(k, v);
 ///     auto contexts = attend(memory, q, causal{});     // [B,H,S,D]
 ///
-/// An attention answers each head of each sentence as a row of its batch. Masks and functions of scores read the
-/// numbers of sentence and head, and all heads share the parameters; heads with parameters of their own are a
-/// multi_head.
+/// Each head of each sentence is a row of the attention's batch. Masks and functions of scores read the indices of
+/// sentence and head. All heads share the parameters; for separate parameters use multi_head.
 namespace heed::inline HEED_TARGET {
 
 /// The keys and values of heads: a memory with a row for each head of each sentence.
@@ -40,13 +39,12 @@ struct heads_memory {
     std::size_t next_position() const { return each.next_position(); }  // see memory
     std::size_t width() const { return each.width(); }                  // D of the values
 
-    /// Keys as the score compares them, [B,G,T,d], and values [B,G,T,D]: copies, of a KV cache with zeros behind each
-    /// row.
+    /// A copy of the keys as the score compares them, [B,G,T,d]; for a KV cache, with zeros after each row.
     auto keys() const { return of_heads(each.keys); }
-    /// See keys.
+    /// A copy of the values, [B,G,T,D].
     auto values() const { return of_heads(each.values); }
 
-    /// The memory of these sentences, in this order, any number of times each.
+    /// The memory with these sentences, in this order; a sentence may be repeated.
     heads_memory rows(std::span<const std::size_t> which) const
     {
         std::vector<std::size_t> all;
@@ -59,7 +57,7 @@ struct heads_memory {
     heads_memory without_oldest(const lengths& n) const { return with(each.without_oldest(n.for_heads(heads)), heads); }
     heads_memory without_oldest(std::size_t n) const { return with(each.without_oldest(n), heads); }
 
-    /// The memory of these rows, each so many of which are the heads of one sentence.
+    /// The memory of these rows; `heads` consecutive rows are the heads of one sentence.
     static heads_memory with(Memory rows, std::size_t heads)
     {
         rows.real = rows.real.rows_of_heads(heads);
@@ -74,7 +72,7 @@ private:
     }
 };
 
-/// The same with room behind the last positions: see attention/memory.hpp.
+/// The memory as a KV cache: see attention/memory.hpp.
 template <class Memory>
 auto with_cache(const heads_memory<Memory>& from)
 {
@@ -89,8 +87,8 @@ auto gathered(const heads_memory<Memory>& from)
     return heads_memory<decltype(each)>{std::move(each), from.heads};
 }
 
-/// The keys and values of heads that stand side by side, [B,T,G·d] and [B,T,G·D], for many queries at once. For one
-/// query after another, `with_cache` gives each head rows of its own.
+/// Keys and values with concatenated heads, [B,T,G·d] and [B,T,G·D], for many queries at once. For one query after
+/// another, use `with_cache`, which stores each head in separate rows.
 template <class Memory>
 struct split_memory {
     Memory joined;
@@ -100,11 +98,11 @@ struct split_memory {
     std::size_t positions() const { return joined.positions(); }  // T
     std::size_t width() const { return joined.width() / heads; }  // D of the values
 
-    /// The memory of these sentences.
+    /// The memory with these sentences.
     split_memory rows(std::span<const std::size_t> which) const { return {joined.rows(which), heads}; }
 };
 
-/// Heads with rows of their own, and room behind the last positions.
+/// Heads in separate rows, as a KV cache.
 template <class Memory>
 auto with_cache(const split_memory<Memory>& from);
 
@@ -117,7 +115,7 @@ inline constexpr bool has_heads<heads_memory<Memory>> = true;
 template <class Memory>
 inline constexpr bool has_heads<split_memory<Memory>> = true;
 
-/// The memory of rows of which a memory is made.
+/// The memory of rows in a memory of heads; any other memory is returned unchanged.
 const auto& rows_in(const auto& memory) { return memory; }
 template <class Memory>
 const Memory& rows_in(const heads_memory<Memory>& memory)
@@ -130,7 +128,7 @@ const Memory& rows_in(const split_memory<Memory>& memory)
     return memory.joined;
 }
 
-/// Heads with rows of their own; those that stand side by side are copied.
+/// Heads in separate rows; concatenated heads are copied.
 template <class Memory>
 const heads_memory<Memory>& apart(const heads_memory<Memory>& memory)
 {
@@ -147,7 +145,7 @@ auto apart(const split_memory<Memory>& memory)
                               memory.heads};
 }
 
-/// Keys or values of heads as rows of a memory, and the limits of a batch for each of its heads.
+/// Keys or values of heads as rows of a memory; the limits of a batch, repeated for each head.
 template <tensor_of_heads X>
 auto for_heads(X&& x, std::size_t)
 {
@@ -160,7 +158,7 @@ inline boolean_mask<2> for_heads(const boolean_mask<2>& limit, std::size_t heads
 }
 inline no_mask for_heads(const no_mask&, std::size_t) { return {}; }
 
-/// Keys or values that stand side by side, and limits, as they are.
+/// Keys or values with concatenated heads, as stored; limits, unchanged.
 template <class X>
 decltype(auto) joined(X&& x)
 {
@@ -170,7 +168,7 @@ template <class X>
     requires(is_split<std::remove_cvref_t<X>>)
 decltype(auto) joined(X&& x) { return (std::forward<X>(x).joined); }
 
-/// A memory in which no row is shared. One type, whether or not any row is copied.
+/// A memory without shared rows. Its type does not depend on whether rows are copied.
 auto with_own_rows(const auto& given, std::size_t heads)
 {
     const auto& of = detail::in_one_piece(given);
@@ -191,7 +189,7 @@ auto with_own_rows(const auto& given, std::size_t heads)
         of.dropped.batch() == 0 ? lengths() : of.dropped.rows(which)};
 }
 
-/// The state for so many heads of each sentence, from that for the heads of the keys.
+/// The state for all query heads, from the state for the key heads: each row is repeated `times` times.
 template <class State>
 State state_for_heads(const State& state, std::size_t rows, std::size_t times)
 {
@@ -201,7 +199,7 @@ State state_for_heads(const State& state, std::size_t rows, std::size_t times)
     });
 }
 
-/// The mask of H heads of each sentence, as their rows read it: refers to the mask.
+/// The mask of H heads of each sentence, as their rows read it. The result refers to the given mask.
 decltype(auto) mask_in_rows(const auto& mask, const asked_queries& queries, const lengths_view& real)
 {
     return detail::mask_for(mask, queries, real);
@@ -212,26 +210,26 @@ inline lengths mask_in_rows(const lengths& mask, const asked_queries& queries, c
     return mask.for_heads(queries.heads);
 }
 
-/// Throws shape_error unless these queries can ask this memory.
+/// Throws shape_error unless these queries fit this memory.
 template <std::size_t R>
 void require_groups(const shape_of_rank<R>& queries, const auto& memory)
 {
     if (queries[0] == memory.batch() && queries[1] > 0 && queries[1] % memory.heads == 0) return;
-    throw_shape_error({"attention: queries ", queries, " of ", number_of{queries[1], "head"}, " ask the keys of ",
+    throw_shape_error({"attention: queries ", queries, " with ", number_of{queries[1], "head"}, " do not fit keys of ",
                        number_of{memory.batch(), "sentence"}, " with ", number_of{memory.heads, "head"},
-                       "; there must be as many sentences, and a multiple of the keys' heads"});
+                       "; the number of sentences must be the same, and the number of query heads a multiple of the "
+                       "number of key heads"});
 }
 
-/// f(memory, query, state, mask), which answers by rows, of one query of each head, [B,H,d] with R = 2, or of many,
-/// [B,H,S,d] with R = 3; and the same with rows of heads' results. `grouped`: can it read rows of keys that are shared?
+/// Calls f(memory, query, state, mask) with heads as rows: one query per head, [B,H,d], if R = 2, or many, [B,H,S,d],
+/// if R = 3. The results have a row for each head. `grouped`: f can read shared rows of keys.
 template <std::size_t R, bool grouped, class Memory, class Query>
 auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const auto& state, const auto& mask,
                    const auto& f)
 {
-    static_assert(
-        tensor_with_axes<Query, R + 1> || (R == 3 && is_split<Query>),
-        "heed: this memory is that of heads: one query of each is [B,H,d], for `step` and `read`, and many are "
-        "[B,H,S,d], for `attend(memory, queries)` and `read_all`");
+    static_assert(tensor_with_axes<Query, R + 1> || (R == 3 && is_split<Query>),
+                  "heed: this is a memory of heads: `step` and `read` take one query per head, [B,H,d]; "
+                  "`attend(memory, queries)` and `read_all` take many, [B,H,S,d]");
     const auto shape = detail::shape_of_heads(query);
     const std::size_t B = shape[0], H = shape[1], G = memory.heads, S = R == 2 ? 1 : shape[2];
     detail::require_groups(shape, memory);
@@ -250,21 +248,21 @@ auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const
     }
 }
 
-/// Throws shape_error unless tensors have as many sentences and heads as keys [B,G,T,d], and limits fit the sentences.
+/// Throws shape_error unless a tensor has the sentences and heads of keys [B,G,T,d], or limits fit the sentences.
 void require_heads(const char* where, const tensor_of_heads auto& x, const shape_of_rank<4>& keys)
 {
     const auto is = detail::shape_of_heads(x);
     if (is[0] == keys[0] && is[1] == keys[1]) return;
     throw_shape_error({where, ": keys of ", number_of{keys[0], "sentence"}, " with ", number_of{keys[1], "head"},
-                       " beside ", is, " of ", number_of{is[0], "sentence"}, " with ", number_of{is[1], "head"},
-                       "; there must be as many"});
+                       ", but ", is, " has ", number_of{is[0], "sentence"}, " with ", number_of{is[1], "head"},
+                       "; these numbers must be the same"});
 }
 void require_heads(const char* where, const source_limit auto& limit, const shape_of_rank<4>& keys)
 {
     limit.require(where, {keys[0], keys[2]});
 }
 
-/// Results of rows, [B·H,...], as those of heads, [B,H,...].
+/// Reshapes results of rows, [B·H,...], to results of heads, [B,H,...].
 auto results_of_heads(tensor auto x, std::size_t heads) { return detail::heads_of_rows(std::move(x), heads); }
 template <class Context, class Weights, class State>
 auto results_of_heads(step_result<Context, Weights, State> of, std::size_t heads)
@@ -283,7 +281,7 @@ auto results_of_heads(sequence_result<Contexts, State> of, std::size_t heads)
     return sequence_result{detail::results_of_heads(std::move(of.contexts), heads), std::move(of.state)};
 }
 
-/// The contexts of queries that stand side by side do so, too.
+/// The results; if the queries have concatenated heads, so do the contexts.
 auto beside_queries(const auto&, auto results) { return results; }
 template <class X, class Contexts, class State>
 auto beside_queries(const split_tensor<X>& queries, sequence_result<Contexts, State> of)
@@ -291,7 +289,7 @@ auto beside_queries(const split_tensor<X>& queries, sequence_result<Contexts, St
     return sequence_result{heed::split_heads(heed::join_heads(of.contexts), queries.heads), std::move(of.state)};
 }
 
-/// Heads that stand side by side, as tiles read them: nothing is copied.
+/// A memory of concatenated heads, as tiles read it: nothing is copied.
 template <class Values, class Keys>
 struct side_by_side_memory {
     const Values& values;  // [B,T,G·D]

@@ -15,8 +15,8 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// The number of a query as masks read it, `score_index::query`: keys count from the first position that a memory still
-/// has, and so do queries.
+/// The number of a query as masks read it, `score_index::query`. Keys and queries count from the first position that a
+/// memory still has.
 std::size_t query_of_masks(const auto& memory, std::size_t number)
 {
     return number - std::min(number, memory.next_position() - memory.positions());
@@ -30,7 +30,7 @@ inline bool differ_in_length(const lengths_view& real)
     return false;
 }
 
-/// Do queries have several numbers, of a score that reads them?
+/// Does the score read query numbers, and do they differ between the sentences?
 template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {
@@ -40,14 +40,14 @@ bool numbers_differ(const Memory& memory)
     return false;
 }
 
-/// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.
+/// Throws heed::error if query numbers differ between the sentences of this memory, for calls that need one number.
 template <class Score>
 void require_one_number(const auto& memory)
 {
     if (detail::numbers_differ<Score>(memory)) {
-        throw error("attention: this call asks all sentences of a memory in one piece, but those of this growing one "
-                    "differ in length, and so do the numbers of their queries, which the score reads; call step, read "
-                    "or read_all, or let sentences of one length grow side by side");
+        throw error("attention: this call needs one query number for all sentences, but the sentences of this KV cache "
+                    "differ in length, and the score reads query numbers; call step, read or read_all, or batch "
+                    "sentences of the same length");
     }
 }
 

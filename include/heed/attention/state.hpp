@@ -21,11 +21,11 @@
 #include <heed/policy/query.hpp>
 #include <heed/policy/state.hpp>
 
-/// The state of a mechanism between steps, and how it gets onto a tape.
+/// The state of a mechanism between steps, and how it is put on a tape.
 ///
 /// State is an explicit, copyable value: `step` takes one and returns the next. If only queries are on a tape, `start`
 /// sees no tape: the first state is plain, and the next one is taped. Since a variable cannot change its type, a plain
-/// state that is assigned a taped one keeps it beside its own numbers, and the next step continues from there.
+/// state that is assigned a taped one stores it next to its numbers, and the next step continues from it.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -39,17 +39,17 @@ struct values_of {
 struct nothing_on_tape {
     static bool has_value() { return false; }
 };
-/// Which positions a state remembers, of each row: so many, behind those that the memory had dropped. Empty: all that
-/// its tensors have, from the first on.
+/// The positions that a state remembers: in row b, counts[b] positions after the dropped[b] that the memory had
+/// dropped. Empty: all positions of its tensors, from the first on.
 struct known_positions {
     std::vector<std::size_t> counts{}, dropped{};
 
     std::size_t batch() const { return counts.size(); }
 };
-/// The same of a state without tensors.
+/// The known positions of a state without tensors: none are stored.
 struct nothing_known {};
 
-/// The numbers of a state that is a `To`, or one with the same tensors on a tape.
+/// The numbers of a state of type `To`, or of its taped counterpart.
 template <class To, std::same_as<To> From>
 To numbers_of_state(const From& from)
 {
@@ -63,16 +63,15 @@ To numbers_of_state(const From& from) { return from.map(values_of{}); }
 
 /// The state of a mechanism between steps; an ordinary value.
 ///
-/// `start` makes the first one; `state = next` keeps a taped state beside its numbers, so that gradients flow through
-/// all steps.
+/// `start` makes the first one. `state = next` also stores a taped state, so that gradients flow through all steps.
 template <class History, class State = no_score_state>
 struct attention_state {
     static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<State>;
 
-    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
+    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct for a normalizer without state
     std::size_t step = 0;                      // the number of queries answered
     HEED_NO_UNIQUE_ADDRESS State score{};      // the score's own state
-    std::size_t head = 0;                      // which head asks, among those of a multi_head
+    std::size_t head = 0;                      // the index of this head in a multi_head
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
     // Empty unless the rows of a KV cache differ in length, or have dropped positions.
@@ -95,18 +94,18 @@ struct attention_state {
         return *this;
     }
 
-    /// The state with f applied to every tensor; a beam selects hypotheses this way. Throws heed::error if the type is
-    /// plain and the state is on a tape: f would reach only the numbers.
+    /// The state with f applied to every tensor; a beam selects hypotheses this way. Throws heed::error if a plain
+    /// state was assigned a taped one: f would reach only the numbers.
     auto map(auto&& f) const
     {
         if (on_tape.has_value()) {
-            throw error("attention_state::map: this state was assigned one that is on a tape, and map would lose its "
-                        "gradient; map the state that `step` returned");
+            throw error("attention_state::map: a state on a tape was assigned to this plain state, and map would lose "
+                        "its gradient; map the state that `step` returned");
         }
         using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
         if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
-            // f also gets what is known, as a tensor [B,2,…] of as many axes as the first one that it gets: a beam that
-            // selects rows of tensors selects those of the numbers.
+            // f is also applied to the known positions, as a tensor [B,2,…] with the rank of the first tensor: a beam
+            // that selects rows also selects these numbers.
             detail::known_positions selected;
             bool done = known.batch() == 0;
             const auto with_known = [&]<tensor X>(const X& x) -> decltype(auto) {
@@ -152,13 +151,13 @@ const Taped* on_tape_of(const State& state)
 {
     const Taped* const taped = std::any_cast<Taped>(&state.on_tape);
     if (taped == nullptr && state.on_tape.has_value()) {
-        throw error("attention: the state is on a tape in a form that this mechanism does not make, so its gradient "
-                    "would be lost; continue from what `start` or `step` of this mechanism returned");
+        throw error("attention: the taped state is not of the type that this mechanism makes, so its gradient would be "
+                    "lost; continue from a state that this mechanism's `start` or `step` returned");
     }
     return taped;
 }
 
-/// The state as a `To`: its own type, or the taped one on the tape of `beside`.
+/// The state as a `To`: unchanged, or on the tape of `beside`.
 template <class To>
 To in_family_of(const tensor auto&, const To& state)
 {
@@ -173,7 +172,7 @@ To in_family_of(const tensor auto& beside, const State& state)
         const To* const taped = on_tape_of<To>(state);
         return taped != nullptr ? *taped : state.map(lift);
     } else {
-        throw shape_error("attention of many queries: there is none, and the state cannot be brought onto the tape "
+        throw shape_error("attention of many queries: there are 0 queries, and the state cannot be put on the tape "
                           "without one; give at least one query");
     }
 }
@@ -203,26 +202,26 @@ template <class Query>
 concept taped_query =
     mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
 
-/// An owning copy; beside another tensor, of that one.
+/// An owning copy of the last argument.
 struct owned {
     auto operator()(const plain_tensor auto& x) const { return copy_of(view_of(x)); }
     auto operator()(const plain_tensor auto&, const plain_tensor auto& x) const { return copy_of(view_of(x)); }
 };
 
-/// Writes a tensor into one that the caller keeps.
+/// Copies a tensor into an existing array.
 template <class T, std::size_t N>
 void assign(array<T, N>& to, const plain_tensor auto& from)
 {
     fit(to, shape_of(from));
     const auto view = view_of(from);
     if (to.data() == view.data) return;
-    // Each thread copies what its own cache still holds.
+    // Each thread copies the part that is still in its cache.
     parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
         std::copy(view.data + begin, view.data + end, to.data() + begin);
     });
 }
 
-/// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
+/// Copies every tensor of a state into an existing one. `map` passes members as const; the state itself is not const.
 void assign_state(auto& to, const auto& from)
 {
     (void)to.map(

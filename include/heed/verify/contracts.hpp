@@ -15,8 +15,8 @@
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
 
-/// heed's contracts, one function each, which throws `broken` or returns a few words on what was compared. verify.hpp
-/// has a sentence for each.
+/// heed's contracts, one function each. A function throws `broken` or returns a short description of the comparison.
+/// verify.hpp names the contracts.
 namespace heed::inline HEED_TARGET::detail::verifying {
 
 template <class Mechanism>
@@ -26,7 +26,8 @@ concept one_attention = requires(const Mechanism& attend)
     attend.normalize;
 };
 
-/// What has the traits that say which results can be compared: a normalizer, or a mechanism of several attentions.
+/// The object with the traits that determine which results can be compared: a normalizer, or a mechanism of several
+/// attentions.
 template <class Mechanism>
 const auto& speaker_of(const Mechanism& attend)
 {
@@ -65,7 +66,7 @@ consteval bool length_counts()
     }
 }
 
-/// The part of an attention's state that lacks the `map` which selects rows; null if none does.
+/// The part of an attention's state without a `map` to select rows; null if both have it.
 template <class State>
 consteval const char* part_without_map()
 {
@@ -82,7 +83,7 @@ struct requires_double {
     visited operator()(const std::string&, const Tensor&) const
     {
         static_assert(std::is_same_v<element_of<Tensor>, double> && plain_tensor<Tensor>,
-                      "heed: verify takes a mechanism whose parameters are arrays of double; float follows from it");
+                      "heed: verify requires arrays of double as parameters; it converts them to float itself");
         return {};
     }
 };
@@ -110,7 +111,7 @@ std::string check_families(const auto& p, const auto& at)
 {
     ad::tape<double> on;
     return require_close(results<form::step, double>(ad::lift(on, p), at), results<form::step, double>(p, at), rounding,
-                         "on the tape against without");
+                         "on the tape against off the tape");
 }
 
 std::string check_empty_rows(const auto& p, const auto& at)
@@ -173,14 +174,14 @@ std::string check_alone(const auto& p, const auto& at)
             setting.real = lengths{at.real[b]};
             const auto must = results_of_row(together, b, at.real, T, one_attention<decltype(p.attend)>);
             const auto is = results<form::step, double>(alone, setting);
-            require_close(is, must, rounding, "row " + std::to_string(b) + " alone against in the batch");
+            require_close(is, must, rounding, "row " + std::to_string(b) + " alone against the same row in the batch");
             worst = std::max(worst, compare(is, must).worst);
         }
         return worst == 0 ? "no difference" : "a few units in the last place apart";
     }
 }
 
-/// A mechanism's answers with scores[s] in place of its own scores at step s.
+/// A mechanism's results with scores[s] in place of its scores at step s.
 template <weight_kind kind, class Scores>
 auto answers_to_scores(const std::vector<Scores>& scores, const auto& p, const auto& at)
 {
@@ -213,7 +214,7 @@ std::pair<outcome<T>, outcome<T>> first_and_later(const auto& given)
 std::string check_large_scores(const auto& p, const auto& at)
 {
     if constexpr (!one_attention<decltype(p.attend)>) {
-        return "several scores: not compared here; verify each attention by itself";
+        return "several scores: not compared; verify each attention separately";
     } else {
         constexpr weight_kind kind = std::remove_cvref_t<decltype(p.attend.score)>::traits.weights;
         const auto shape = shape_of(p.annotations);
@@ -239,7 +240,7 @@ std::string check_large_scores(const auto& p, const auto& at)
         const auto in_double = weights(ad::tape<double>(), p);
         const auto in_float = weights(ad::tape<float>(), converted<float>(p));
         require_close(in_float.first, in_double.first, 1e-5, "scores of 1e4 in float against double");
-        // Floats near 1e4 are 1e-3 apart, and so is a state that is made from such scores.
+        // Floats near 1e4 are 1e-3 apart, and so are states computed from such scores.
         require_close(in_float.second, in_double.second, 5e-3, "scores of 1e4 in float against double, later steps");
         return "finite, and float agrees with double";
     }
@@ -293,7 +294,7 @@ std::string check_rows(const auto& p, const auto& at)
         constexpr const char* lacking = part_without_map<state>();
         if constexpr (lacking != nullptr) {
             throw broken(lacking +
-                         std::string("'s state has no map(f, others...): a search could not select its rows"));
+                         std::string("'s state has no map(f, others...), so beam search cannot select its rows"));
         } else {
             const std::size_t batch = at.real.batch();
             const auto rows = surviving_rows(batch);
@@ -309,7 +310,7 @@ std::string check_masks(const auto& p, const auto& at)
     require_obeyed(results<form::step, double>(p, at, holes), results<form::step, double>(p, at, as_bias(holes)), holes,
                    one_attention<decltype(p.attend)>);
     if constexpr (length_counts<std::remove_cvref_t<decltype(p.attend)>>()) {
-        return "boolean and additive masks; not shorter lengths, since the length itself counts here";
+        return "boolean and additive masks; shorter lengths are not compared, since the results depend on the length";
     } else {
         const lengths fewer = first_half(at.real);
         return require_close(results<form::step, double>(p, at, as_mask(fewer, T)),
@@ -376,7 +377,7 @@ std::string check_shapes(const auto& p, const auto& at)
     const auto slopes = gradients<form::step, true, double>(p, at);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const auto& by_query = slopes[slopes.size() - parts.size() + i].values;
-        // A mechanism that does not read this part may not notice.
+        // A mechanism that does not read this part cannot detect a wrong shape.
         if (std::all_of(by_query.begin(), by_query.end(), [](double x) { return x == 0; })) continue;
         refused += require_misfits_refused(parts, i, at.layout[i].name, just_step, step_into, written);
     }
@@ -386,7 +387,7 @@ std::string check_shapes(const auto& p, const auto& at)
         require_refused("the state of another batch", [&] { p.attend.step(memory, at.query(p.parts, 0), alien); });
         ++refused;
     }
-    return std::to_string(refused) + " misfits refused";
+    return std::to_string(refused) + " wrong shapes rejected";
 }
 
 std::string check_names(const auto& p, const auto&)

@@ -22,7 +22,7 @@
 /// The inputs of heed::verify, a batch of generated sentences, and every way to run a mechanism on them.
 namespace heed::inline HEED_TARGET::detail::verifying {
 
-/// A broken contract; the message says where.
+/// A broken contract; the message names the place.
 struct broken : error {
     using error::error;
 };
@@ -52,7 +52,7 @@ array<T, N> normal_numbers(const shape_of_rank<N>& shape, std::uint64_t stream)
     return x;
 }
 
-/// Constants that give each number its own factor in a loss: equal factors would hide errors.
+/// Constants that give each number a different factor in a loss: equal factors would hide errors.
 template <class T, std::size_t N>
 array<T, N> uneven(const shape_of_rank<N>& shape, std::size_t salt)
 {
@@ -86,7 +86,7 @@ inline std::vector<part_layout> layout_of(const auto& describe)
     return layout;
 }
 
-/// A batch whose lengths are T, 0, 1, about T/2, and so on, and all its queries.
+/// A batch with lengths T, 0, 1, about T/2, and so on, and all its queries.
 struct made_up_sentences {
     array<double, 3> annotations;         // [B,T,D]
     std::vector<array<double, 3>> parts;  // of the queries, [B,S,N] each
@@ -172,7 +172,7 @@ struct answers {
 };
 struct no_weights {};
 
-/// All answers of answer(s, state), from this state on.
+/// The results of answer(s, state) for all steps, from this state on.
 auto answers_from(const auto& start, std::size_t steps, const auto& answer)
 {
     auto now = answer(0, start);
@@ -189,7 +189,7 @@ auto answers_from(const auto& start, std::size_t steps, const auto& answer)
     return all;
 }
 
-/// The answers of a mechanism to all queries; a mask is for `step` alone.
+/// The results of a mechanism for all queries; only `step` takes a mask.
 template <form how>
 auto run(const auto& p, const auto& at, const auto&... mask)
 {
@@ -212,9 +212,9 @@ auto run(const auto& p, const auto& at, const auto&... mask)
         const auto start = p.attend.start(memory);
         using answered = decltype(answer(0, start));
         if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(start)>, decltype(answered::state)>) {
-            throw broken("the state before the first query has another type than the state after it: a decoder keeps "
-                         "one variable for both. On a tape, begin() must return variables, too: "
-                         "same_family(memory.keys, …)");
+            throw broken(
+                "the state before the first query and the state after it have different types, but a decoder keeps one "
+                "variable for both. On a tape, start() must return variables: same_family(memory.keys, …)");
         }
         if constexpr (how == form::step_into) {
             answers<decltype(answered::context), decltype(answered::weights)> all;
@@ -249,14 +249,15 @@ outcome<T> results(const auto& p, const auto& at, const auto&... mask)
     return numbers_in<T>(run<how>(p, at, mask...));
 }
 
-/// Selects these rows of a state, as a search does.
+/// Selects these rows of a state, as a beam search does.
 struct selected {
     std::span<const std::size_t> rows;
 
     auto operator()(const plain_tensor auto& x) const { return ops::rows_of(x, rows); }
 };
 
-/// The results of `step` if the mechanism continues with these rows after the first query; with all if none are given.
+/// The results of `step` if the mechanism continues with these rows after the first query; an empty list keeps all
+/// rows.
 inline outcome<double> results_of_rows(std::span<const std::size_t> rows, const auto& p, const auto& at)
 {
     const selected gather{rows};
@@ -281,7 +282,7 @@ inline outcome<double> results_of_rows(std::span<const std::size_t> rows, const 
     return numbers_in<double>(all);
 }
 
-/// Σ over all steps of the contexts, and of the weights if `with_weights`, each number times a constant of its own.
+/// Σ over all steps of the contexts, and of the weights if `with_weights`, each number times a different constant.
 template <bool with_weights, class T, class Context, class Weights>
 ad::var<T, 0> loss_of(const answers<Context, Weights>& given)
 {
@@ -344,14 +345,14 @@ auto converted(const auto& module)
     return transform_parameters(module, converting_leaf<To>{});
 }
 
-/// A score that returns given scores: they are its keys, so that windows and masks apply to them, too.
+/// A score that returns given scores: they are its keys, so that windows and masks apply to them.
 template <weight_kind kind, class Scores>
 struct given_scores {
     Scores scores;  // [B,T,1] or [B,T,N]
 
     static constexpr score_traits traits{
         .weights = kind,
-        .nonnegative = true,  // for normalizers that require it, none is given
+        .nonnegative = true,  // normalizers that require this are given no negative scores
     };
 
     std::size_t groups() const { return shape_of(scores)[2]; }
@@ -378,7 +379,7 @@ struct disagreement {
     double worst = 0;
     std::string where;
 };
-/// The greatest off(x, y) of two numbers at one place.
+/// The largest off(x, y) of two corresponding numbers.
 template <class T, class U>
 disagreement greatest(const outcome<T>& a, const outcome<U>& b, const auto& off)
 {

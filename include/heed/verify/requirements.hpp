@@ -16,11 +16,11 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/verify/problem.hpp>
 
-/// Requirements on the numbers that a mechanism returns. No requirement depends on the mechanism's type, so each is
-/// compiled once, however many mechanisms are verified.
+/// Requirements on the numbers that a mechanism returns. None depends on the mechanism's type, so each is compiled
+/// once.
 namespace heed::inline HEED_TARGET::detail::verifying {
 
-// The last bits may differ if BLAS or a kernel sums in another order for another number of rows.
+// The last bits may differ if BLAS or a kernel sums in a different order for a different number of rows.
 inline constexpr double rounding = 1e-11;
 
 template <class T, class U>
@@ -30,7 +30,7 @@ std::string require_close(const outcome<T>& is, const outcome<U>& must, double t
     if (!(most.worst <= tolerance)) throw broken(std::string(what) + ": " + most.where);
     if (most.worst == 0) return "no difference";
     char text[64];
-    std::snprintf(text, sizeof text, "greatest difference %.1e", most.worst);
+    std::snprintf(text, sizeof text, "largest difference %.1e", most.worst);
     return text;
 }
 
@@ -66,8 +66,8 @@ inline void require_zero_where_empty(const outcome<double>& numbers, const lengt
     }
 }
 
-/// Requires that the results of a run and its gradient, whose last `own` tensors have a row per sentence, are 0 in
-/// empty rows. Returns the number of empty rows.
+/// Requires that the results of a run and its gradient are 0 in empty rows. The last `own` tensors of the gradient have
+/// a row per sentence. Returns the number of empty rows.
 inline std::size_t require_empty_rows(const outcome<double>& values, const outcome<double>& slopes, std::size_t own,
                                       const lengths& real)
 {
@@ -140,7 +140,7 @@ inline void require_no_weight_where_hidden(const outcome<double>& values, const 
     }
 }
 
-/// The results under a boolean mask and under an additive one that hides the same positions.
+/// Compares the results under a boolean mask with those under an additive mask that hides the same positions.
 inline void require_obeyed(const outcome<double>& masked, const outcome<double>& biased, const boolean_mask<2>& mask,
                            bool positions_first)
 {
@@ -150,7 +150,7 @@ inline void require_obeyed(const outcome<double>& masked, const outcome<double>&
     require_close(biased, masked, rounding, "an additive mask of -inf against a boolean mask");
 }
 
-/// Rows that a search might keep: one row several times, and other rows not at all.
+/// Rows that a beam search might keep: one row several times, other rows not at all.
 inline std::vector<std::size_t> surviving_rows(std::size_t batch)
 {
     std::vector<std::size_t> rows(std::max<std::size_t>(batch, 2));
@@ -178,7 +178,7 @@ inline std::string require_selected(const outcome<double>& is, const outcome<dou
     return require_close(later, must, rounding, "with rows selected after the first step");
 }
 
-/// The rows [b, b + 1) of x, and of its second axis the first `count`.
+/// Row b of x, with the first `count` entries of the second axis: [1,count,N].
 inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::size_t count)
 {
     const auto shape = shape_of(x);
@@ -232,8 +232,8 @@ inline void require_refused(const std::string& what, function_ref<void> act)
     if (message.empty()) throw broken(what + " is not refused: shape_error expected");
 }
 
-/// Tries queries whose part i has a column or a row too many or too few, in place of the one in p.parts, with `step`
-/// and `step_into`; `written` returns what the latter has written. Returns how many were refused.
+/// Calls `step` and `step_into` with queries whose part i has one column too many, or one row too many or too few.
+/// `written` returns the contents of the result of `step_into`. Returns the number of rejected calls.
 inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts, std::size_t i, const std::string& name,
                                            function_ref<void> step, function_ref<void> step_into,
                                            function_ref<outcome<double>> written)
@@ -249,9 +249,9 @@ inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts,
         require_same_bits(written(), before, what + " throws, but has written to the results");
         refused += 2;
     };
-    refuse("a " + name + " with a column too many", {rows, steps, width + 1});
-    refuse("a " + name + " with a row too many", {rows + 1, steps, width});
-    if (rows > 1) refuse("a " + name + " with a row too few", {rows - 1, steps, width});
+    refuse("a " + name + " with one column too many", {rows, steps, width + 1});
+    refuse("a " + name + " with one row too many", {rows + 1, steps, width});
+    if (rows > 1) refuse("a " + name + " with one row too few", {rows - 1, steps, width});
     parts[i] = right;
     return refused;
 }

@@ -31,16 +31,16 @@
 ///
 ///     A = normalize(Q Kᵀ),  C = A V           Vaswani et al. 2017, eq. 1
 ///
-/// A score takes part if it has `score_matrix` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_matrix`
-/// ([B·S,T], [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer whose
-/// traits have `.rowwise = true`: it reads only the scores of a row, so that each query of each sentence is a row.
+/// Requires a score with `score_matrix` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner with `combine_matrix` ([B·S,T],
+/// [B,T,D] -> [B,S,D]; it may also take the first query's number, a queries_from), and a normalizer with the trait
+/// `.rowwise = true`: it reads only the scores of a row, so that each query of each sentence can be a row.
 ///
-/// Block by block: the scores of a block are forgotten before the next one. On the tape a block is one entry, computed
-/// again in the backward pass (by_rows.hpp).
+/// Runs block by block: the scores of a block are released before the next one. On the tape a block is one entry,
+/// recomputed in the backward pass (by_rows.hpp).
 namespace heed::inline HEED_TARGET::detail {
 
-/// Weights [B·S,T] by the scores of projected queries [B,S,A]. Masks are views, one of rank 3 for these queries only.
-/// The caller opens a scratch.
+/// Weights [B·S,T] from the scores of projected queries [B,S,A]. Masks are views; a mask of rank 3 covers these queries
+/// only. The caller opens a scratch.
 auto weights_by_scores(const auto& normalize, const auto& scores, const auto& source, const lengths_view& real,
                        const auto& projected, std::size_t head, const auto& mask, const part_of_queries& part)
 {
@@ -52,8 +52,8 @@ auto weights_by_scores(const auto& normalize, const auto& scores, const auto& so
                  step_context{lengths_of_rows(mask, part, real, T), 0, projected, masks, head});
 }
 
-/// How many scores are kept. Up to `on_tape` of them the tape keeps all, since computing them again takes time; 4 M
-/// floats are 16 MB. A block has so many queries that the scores of a sentence are about `of_block`, and at least 32.
+/// Limits for stored scores. Up to `on_tape` scores, the tape keeps all, since recomputing them takes time; 4 M floats
+/// are 16 MB. A block has about `of_block` scores per sentence, but at least 32 queries.
 struct kept_scores {
     std::size_t of_block = std::size_t{1} << 16, on_tape = std::size_t{1} << 22;
 
@@ -63,7 +63,7 @@ struct kept_scores {
     }
 };
 
-/// A block of queries of numbers T, the input of a program by rows. Masks are views.
+/// A block of queries with elements of type T, the input of a program by rows. Masks are views.
 template <class T, class Score, class Normalize, class Combine, class Queries, class Keys, class Values, class Source,
           class Mask>
 struct input_of_block {
@@ -77,9 +77,9 @@ struct input_of_block {
     Normalize normalize;
     Combine combine;
     Queries queries;  // [B,n,A] projected
-    Keys keys;        // [B,T,A], or a std::vector with those of each head
+    Keys keys;        // [B,T,A], or a std::vector with one for each head
     Values values;    // [B,T,D], likewise
-    Source source;    // which positions the memory has
+    Source source;    // the mask of the memory
     Mask mask;
 
     auto map(const auto& row, const auto& whole) const
@@ -148,8 +148,8 @@ struct contexts_of_block {
     auto operator()(const auto& in) const
     {
         using result = one_result<decltype(all(in))>;
-        // The run on no row asks for the shape, which without a sentence no operation tells; nor may it list operations
-        // whose results are worth keeping, since a row of [n,T] is not all that there is of a sentence.
+        // A run on zero rows determines the shape, which operations cannot infer without a sentence. It must not list
+        // operations for keeping their results, since a row of [n,T] is only a part of a sentence.
         if (in.from.real.batch() == 0) {
             const shape_of_rank<3> none{0, in.part.count, shape_of(in.values)[2]};
             return result{constant_like(in.values, none, 0)};
@@ -157,7 +157,7 @@ struct contexts_of_block {
         return result{all(in)};
     }
 
-    /// The same of all sentences at once.
+    /// The contexts of all sentences at once.
     static auto all(const auto& in) { return combined_matrix(in.combine, weights_of_block(in), in.values, in.from); }
 };
 
@@ -165,7 +165,7 @@ struct contexts_of_block {
 
 namespace heed::inline HEED_TARGET::detail::execute {
 
-/// Contexts [B,S,D] of projected queries [B,S,A], the first of which is from.first.
+/// Contexts [B,S,D] of projected queries [B,S,A], starting at number from.first.
 template <class Memory, class Mask>
 auto blocked(const auto& score, const auto& normalize, const auto& combine, const Memory& memory, const auto& projected,
              const heed::score::over::queries_from& from, const Mask& mask, const kept_scores& keep = {})
@@ -200,7 +200,7 @@ auto blocked(const auto& score, const auto& normalize, const auto& combine, cons
     if constexpr (!taped) {
         return block_by_block(all, [](const auto& in) { return contexts_of_block::all(in); });
     } else {
-        // Everything goes onto the tape, once.
+        // Puts all tensors on the tape, once.
         const auto bring =
             variables_beside<element_of<contexts>>(family{}, [&](const auto& look) { all.visit(look, look); });
         return block_by_block(all.map(bring, bring), [&](const auto& in) {

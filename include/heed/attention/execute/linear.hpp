@@ -17,7 +17,7 @@
 #include <heed/ops/linear_attention.hpp>
 #include <heed/ops/shape.hpp>
 
-/// Many queries in linear time, where weights are inner products but for a factor: the sum over keys comes first.
+/// Many queries in linear time, if weights are inner products up to a factor: the sum over keys comes first.
 ///
 ///     Σ_j (q · k_j) v_j = q · Σ_j k_j v_jᵀ             Katharopoulos et al. 2020, eq. 5-6
 namespace heed::inline HEED_TARGET::detail::execute {
@@ -42,12 +42,12 @@ auto linear(const Score& score, const auto& normalize, const auto& memory, const
 
 namespace heed::inline HEED_TARGET {
 
-/// All that linear attention remembers of its keys: Σ_j γ^age k_j [v_j, 1]ᵀ.
+/// The state of linear attention: Σ_j γ^age k_j [v_j, 1]ᵀ.
 template <class Sums>
 struct sums_of_keys {
     Sums of;  // [B,F,D+1]
 
-    /// As a beam selects hypotheses.
+    /// The sums with f applied; a beam selects hypotheses this way.
     auto map(auto&& f, const auto&... others) const
     {
         auto next = f(of, others.of...);
@@ -58,7 +58,7 @@ struct sums_of_keys {
 template <class Sums>
 sums_of_keys(Sums) -> sums_of_keys<Sums>;
 
-/// Linear attention that generates: it remembers one matrix for each sentence, and each word costs the same.
+/// Linear attention for generation: stores one matrix for each sentence, and each word costs the same.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
 ///     eq. 6; with a_t in place of γ, score::gated_decay, Yang et al. 2024, section 4.1
@@ -70,7 +70,8 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 ///         auto context = generate.answer(sums, query);        // query [B,Q]
 ///     }
 ///
-/// The same contexts as attend(memory, queries, causal{}), in chunks of any size, without the padding. It trains, too.
+/// Computes the contexts of attend(memory, queries, causal{}), in chunks of any size, without the padding. It can be
+/// trained.
 template <class Attention>
 struct streaming {
     Attention attend;
@@ -83,7 +84,7 @@ struct streaming {
         return extend(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
     }
 
-    /// The sums with the keys of another memory behind them.
+    /// The sums after adding the keys of another memory.
     auto extend(const auto& sums, const auto& memory) const
     {
         const double decay = attend.normalize.linear_rule().decay;
@@ -108,15 +109,14 @@ struct streaming {
         using any_memory = memory<array<float, 3>, array<float, 3>>;
         static_assert(
             detail::plan<Attention, std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>::linear,
-            "heed: streaming is for linear attention: a score that is an inner product, such as "
-            "score::kernel, or score::gated_decay over it, normalize::ratio or normalize::retention, "
-            "combine::weighted_sum");
+            "heed: streaming needs linear attention: an inner product such as score::kernel, optionally in "
+            "score::gated_decay; normalize::ratio or normalize::retention; and combine::weighted_sum");
         return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
                               attend.normalize.linear_rule().divides);
     }
 
 private:
-    // Keys that fade by gates have their sums in front.
+    // Keys that decay by gates begin with the sums of the gates.
     static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
 };
 template <class Attention>

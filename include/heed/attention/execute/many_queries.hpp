@@ -30,10 +30,10 @@
 #include <heed/policy/step_kernel.hpp>
 #include <heed/policy/weigh.hpp>
 
-/// Many queries, one after another: a step for each, which any mechanism can.
+/// Many queries, one after another: a step for each. Works for any mechanism.
 namespace heed::inline HEED_TARGET::detail::execute {
 
-/// Contexts [B,S,D] of queries [B,S,Q], each after the one before, and the state after them.
+/// Contexts [B,S,D] of queries [B,S,Q], run in order, and the state after the last one.
 template <class Mask>
 auto stepwise(const auto& attend, const auto& memory, const auto& queries, const auto& projected, const auto& state,
               const Mask& given_mask)
@@ -47,7 +47,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
                                                         part_of_step(projected, s));
     };
     auto first = answer_to(0, state);
-    if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
+    if (S == 0) {  // the step ran on a query of zeros: only the combiner knows the width of a context
         auto none = constant_like(first.context, shape_of_rank<3>{B, 0, shape_of(first.context)[1]}, 0.0);
         auto same = in_family_of<decltype(first.state)>(first.context, state);
         return sequence_result{std::move(none), std::move(same)};
@@ -81,14 +81,14 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
 
 }  // namespace heed::inline HEED_TARGET::detail::execute
 
-/// How an attention answers many queries: by the executor that the plan has chosen.
+/// Runs many queries with the executor that the plan chooses.
 namespace heed::inline HEED_TARGET::detail {
 
 template <executor by>
 using by_executor = std::integral_constant<executor, by>;
 
-/// run(by_executor, memory, decision), with the executor that answers projected queries, the first of which has the
-/// number `first`, from this memory, and the memory as that executor reads it.
+/// Calls run(by_executor, memory, decision) with the executor for projected queries, starting at number `first`, and
+/// the memory as that executor reads it.
 template <class State, class Mask, class Attention, class Memory>
 auto choose_executor(const Attention& attend, const Memory& memory, const auto& projected, std::size_t first,
                      const auto& run)
@@ -110,16 +110,15 @@ auto choose_executor(const Attention& attend, const Memory& memory, const auto& 
     }
 }
 
-/// The same of a memory that grows. One query, [B,1,Q], runs by rows, wherever they lie; many need them in one piece,
-/// and are worth a copy.
+/// For a KV cache. One query, [B,1,Q], reads its rows in place; many queries need contiguous rows, and are worth a
+/// copy.
 template <class State, class Mask, class Attention, class T>
 auto choose_executor(const Attention& attend, const memory<cache_tensor<T>, cache_tensor<T>>& memory,
                      const auto& projected, std::size_t first, const auto& run)
 {
     if (numbers_differ<decltype(Attention::score)>(memory)) {
-        return run(
-            by_executor<executor::stepwise>{}, memory,
-            one_by_one("the score reads the number of a query, and sentences of this KV cache differ in length"));
+        return run(by_executor<executor::stepwise>{}, memory,
+                   one_by_one("the score reads query numbers, and sentences of this KV cache differ in length"));
     }
     if (shape_of(projected)[1] == 1) {
         return run(by_executor<executor::stepwise>{}, memory, one_by_one("a KV cache is not copied for one query"));
@@ -127,7 +126,7 @@ auto choose_executor(const Attention& attend, const memory<cache_tensor<T>, cach
     return choose_executor<State, Mask>(attend, in_one_piece(memory), projected, first, run);
 }
 
-/// The same of heads that share keys and values: in tiles as they are. Other executors get rows for each head.
+/// For heads that share keys and values: tiles read the shared rows. Other executors get separate rows for each head.
 template <class State, class Mask, class Attention, class Values, class Keys>
 auto choose_executor(const Attention& attend, const grouped_memory<Values, Keys>& memory, const auto& projected,
                      std::size_t first, const auto& run)
@@ -151,7 +150,7 @@ auto choose_executor(const Attention& attend, const grouped_memory<Values, Keys>
     }
 }
 
-/// The contexts of many queries and the state after them, by an executor.
+/// The contexts of many queries and the state after them, from an executor.
 auto read_by(by_executor<executor::stepwise>, const auto& attend, const auto& memory, const auto& queries,
              const auto& projected, const auto& state, const auto& mask)
 {
@@ -164,7 +163,7 @@ auto read_by(by_executor<executor::tiled_with_state>, const auto& attend, const 
     return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
                            std::move(all.state)};
 }
-/// The same of executors without state.
+/// The contexts from an executor without state.
 auto contexts_by(by_executor<executor::linear>, const auto& attend, const auto& memory, const auto& projected,
                  const auto& state, const auto& mask)
 {
@@ -203,12 +202,13 @@ struct reading_all {
         const auto& projected = attend.project(queries);  // [B,S,A]
         const auto& mask = mask_for(given_mask, queries_of_call(memory, shape_of(projected)[1], state), memory.real);
         require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(mask), decltype(projected)>()>();
-        require_state_of(memory.batch(), state.score, state.normalize);  // also where scores make it anew from the keys
+        require_state_of(memory.batch(), state.score,
+                         state.normalize);  // even if the score recomputes it from the keys
         using score = decltype(Attention::score);
         using plan = plan_of<Attention, decltype(projected), Memory, decltype(mask)>;
-        // For one query of one sentence of a KV cache, only the positions that the mask shows are read, if they are in
-        // one piece and neither history nor keys count positions: generation with a window costs the same for each
-        // word.
+        // For one query of one sentence of a KV cache, only the positions that the mask shows are read, if they are
+        // contiguous and neither history nor keys depend on position numbers: generation with a window costs the same
+        // for each word.
         if constexpr (grows<Memory> && any_predicate_mask<std::remove_cvref_t<decltype(mask)>> &&
                       functions_in<score>() == 0 && !score_traits_of<score>().extends_keys && plan::tiled &&
                       !plan::with_state) {
@@ -227,7 +227,8 @@ struct reading_all {
     }
 };
 
-/// The same of heads that stand side by side, [B,S,H·d]: in tiles as they are. Other executors get rows for each head.
+/// `read_all` of concatenated heads, [B,S,H·d]: tiles read them in place. Other executors get separate rows for each
+/// head.
 template <class Attention>
 auto read_side_by_side(const Attention& attend, const auto& memory, const auto& queries, const auto& state,
                        const auto& given_mask)
@@ -248,7 +249,7 @@ auto read_side_by_side(const Attention& attend, const auto& memory, const auto& 
     return attend.read_all(apart(memory), queries, state, given_mask);
 }
 
-/// In place of a normalizer: scores as they are, -inf where a query does not see a key.
+/// Replaces a normalizer: returns the scores, with -inf where a query does not see a key.
 struct no_normalizer {
     static constexpr normalizer_traits traits{.rowwise = true};
 
@@ -273,7 +274,8 @@ struct weighing_all {
     {
         using score = decltype(Attention::score);
         static_assert(score::traits.weights == weight_kind::per_position,
-                      "heed: weights_of returns [B,S,T], one weight for each query and position");
+                      "heed: weights_of and scores_of return [B,S,T], one number for each query and position, so the "
+                      "score must have weights per position; for other scores call `step`");
         require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(given_mask), decltype(queries)>()>();
         require_one_number<score>(given);
         const auto& memory = in_one_piece(given);
@@ -314,7 +316,7 @@ inline std::string sentence_of(step_executor by, bool masked)
     case step_executor::composed_by_row:
         return std::string(
                    "composed_by_row: score, normalizer and combiner, sentence by sentence, not fused because ") +
-               (masked ? "kernels take no mask" : "no kernel knows these three together");
+               (masked ? "kernels do not support masks" : "no kernel supports this combination");
     case step_executor::composed:
         break;
     }
@@ -357,13 +359,13 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
 
 namespace heed::inline HEED_TARGET {
 
-/// Which executor answers these queries [B,S,Q], and what keeps the faster ones away, in one sentence; of one query
-/// [B,Q], how a step runs.
+/// The executor of these queries [B,S,Q], and why faster ones were not chosen, in one sentence; for one query [B,Q],
+/// how a step runs.
 ///
 ///     heed::explain(attend, memory, queries, causal{})
 ///     // "tiled: tile by tile, no score is stored, not linear because the normalizer has no `linear_rule()`"
 ///
-/// A mechanism of several heads is explained by its first one.
+/// For a mechanism of several heads, explains the first one.
 template <class Mask = no_mask>
 std::string explain(const auto& mechanism, const auto& memory, const auto& queries, const Mask& mask = {})
 {

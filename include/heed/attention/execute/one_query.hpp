@@ -18,16 +18,16 @@
 #include <heed/policy/score_hooks.hpp>
 #include <heed/policy/step_kernel.hpp>
 
-/// How an attention answers one query, by the family of tensors that a step runs in:
+/// Runs an attention for one query, in one of these families of tensors:
 ///
-///     on a tape          if any input is on one; everything else is brought onto it
-///     in the workspace   plain tensors: no allocation but for the results
-///     line by line       a state whose tensors cannot be reached, and `compose`
+///     on a tape          if any input is taped; the others are put on the tape
+///     in the workspace   plain tensors: allocates only the results
+///     composed           if the tensors of the state cannot be reached, and in `compose`
 ///
 /// `attend` is the attention throughout.
 namespace heed::inline HEED_TARGET::detail {
 
-/// Requirements of a memory: the gradient of its keys reaches the parameters that made them, unless all are plain.
+/// Checks a memory: the gradient of its keys must reach the parameters that made them, unless all are plain.
 template <class Attention, class Memory>
 constexpr void require_fits()
 {
@@ -53,20 +53,19 @@ consteval bool on_a_tape()
     };
 }
 
-/// Requirements of a KV cache: what it shows may be gone before a tape reads it again.
+/// Rejects a KV cache on a tape: its rows may be gone before the backward pass reads them.
 template <class Memory, bool taped>
 constexpr void require_no_tape()
 {
-    static_assert(!grows<Memory> || !taped,
-                  "heed: a KV cache answers plain tensors; on a tape extend the memory that `on` made, of "
-                  "annotations that are on the tape, too");
+    static_assert(!grows<Memory> || !taped, "heed: a KV cache takes plain tensors only; on a tape extend the memory "
+                                            "that `on` made from annotations on the same tape");
 }
 
-/// A query in the family of tensors that computes; one without `map` as it is.
+/// A query in the family of tensors that computes; a query without `map` is unchanged.
 const auto& query_in(const auto& query, const auto&) { return query; }
 auto query_in(const mappable_query auto& query, const auto& bring) { return map_query(query, bring); }
 
-/// A query that a step projects by itself.
+/// Tag: the step projects the query itself.
 struct not_projected {};
 decltype(auto) projected_by(const auto& attend, const not_projected&, const auto& given)
 {
@@ -74,18 +73,17 @@ decltype(auto) projected_by(const auto& attend, const not_projected&, const auto
 }
 const auto& projected_by(const auto&, const auto& projected, const auto&) { return projected; }
 
-/// Tag: results go into those that the caller keeps, which may have no weights.
+/// Tag: writes into an existing result, which may lack weights.
 template <class Result>
 struct into_result {
     Result& result;
 };
 
-/// The result of a step as the caller gets it.
+/// The result of a step in the form that the caller requested.
 auto answer_of(weights_too, auto seen) { return seen; }
 auto answer_of(context_only, auto seen) { return context_result{std::move(seen.context), std::move(seen.state)}; }
 
-/// The same out of the workspace. The state keeps the types of the caller's, so that one variable can hold each in
-/// turn.
+/// Copies the result out of the workspace. The new state has the caller's type, so that one variable can hold both.
 auto leave_workspace(auto with, const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
@@ -109,7 +107,7 @@ void leave_workspace(into_result<Result> to, const auto& seen, const auto&, cons
     know_positions(result.state, memory);
 }
 
-/// An answer moved into results that the caller keeps; without weights if these have none.
+/// Moves a result into an existing one, which may lack weights.
 void keep_answer(auto& result, auto answer)
 {
     result.context = std::move(answer.context);
@@ -117,8 +115,8 @@ void keep_answer(auto& result, auto answer)
     result.state = std::move(answer.state);
 }
 
-/// `step` and `read`, and `compose`, if `specified`. `given` is the query, `projected` what the score projects it to,
-/// or not_projected. With: weights_too or context_only. To: the same, or into_result.
+/// `step` and `read`; `compose` if `specified`. `given` is the query, `projected` its projection by the score, or
+/// not_projected. With: weights_too or context_only. To: With, or into_result.
 template <bool specified, class With, class To = With>
 struct answering {
     static constexpr bool shares_rows = !specified;  // heads may share rows of keys
@@ -128,18 +126,17 @@ struct answering {
     auto operator()(const Attention& attend, const Memory& memory, const Given& given, const State& state,
                     const Mask& given_mask, const Projected& projected = {}) const
     {
-        static_assert(
-            !specified || !shared_by_rows<Memory>,
-            "heed: compose takes no shared_memory: call step, read, step_into or many queries at once; it needs a "
-            "memory with a row for each query");
+        static_assert(!specified || !shared_by_rows<Memory>,
+                      "heed: compose needs a memory with a row for each query; for a shared_memory call step, read, "
+                      "step_into or many queries at once");
         const scratch here;
         const auto& mask = mask_of_query(given_mask, memory, state);
         constexpr bool reachable = reachable_state<State>, composed = specified || !reachable,
                        taped = on_a_tape<Attention, Memory, State, decltype(mask), Projected, Given>();
         if constexpr (taped) {
-            static_assert(!shared_by_rows<Memory>,
-                          "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
-                          "query");
+            static_assert(
+                !shared_by_rows<Memory>,
+                "heed: a shared_memory takes plain tensors only; on a tape use a memory with a row for each query");
             require_no_tape<Memory, taped>();
             heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>();
             const auto& query = projected_by(attend, projected, given);
@@ -165,9 +162,9 @@ struct answering {
         } else if constexpr (composed) {
             static_assert(
                 reachable || specified || !grows<Memory>,
-                "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
-                "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
-                "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
+                "heed: a state whose `map` does not reach every tensor cannot grow with its memory: give it an `auto "
+                "map(auto&& f, const auto&... others) const` that does, or pass gathered(memory), a copy that no "
+                "longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
                 "= true;`)");
             require_one_number<decltype(Attention::score)>(memory);
             return knowing_positions(
@@ -187,7 +184,7 @@ struct answering {
     }
 };
 
-/// The same into results that the caller keeps.
+/// `step` or `read` into an existing result.
 template <class Result>
 auto answer_into(Result& result)
 {

@@ -23,21 +23,21 @@
 
 /// One step of attention, written once for all families of tensors.
 ///
-///     state = observe_memory(state.score, at, memory)        the state of the score, told of this query
+///     state = observe_memory(state.score, at, memory)        the score's state, given this query
 ///     seen = body(query(projected, state), keys(k, state))   a kernel; or score, normalizer and combiner
 ///     next = advance(state, seen.weights, seen.context, at)  the state for the next query
 ///
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::inline HEED_TARGET::detail {
 
-/// No window has to be cut: there is none, or it was cut (in_window).
+/// Nothing to cut: the normalizer is without a window, or the window is already cut (in_window).
 template <class Where = nowhere>
 struct no_window {
     using tag = Where;
     no_window map(const auto&) const { return {}; }
 };
 
-/// The input of the body of a step, of numbers T.
+/// The input of a step's body, with elements of type T.
 template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class State,
           class History, class Given, class Masks, class Window>
 struct step_input {
@@ -53,8 +53,8 @@ struct step_input {
     Query query;        // [B,A] projected
     Keys keys;          // [B,T,A]
     Values values;      // [B,T,D]
-    State score_state;  // what the score remembers
-    History history;    // what the normalizer remembers
+    State score_state;  // the score's state
+    History history;    // the normalizer's state
     Given given;        // the query as it was given
     Masks masks;
     Window window;
@@ -83,7 +83,7 @@ struct step_input {
 template <class T, class... X>  // X: references to lvalues
 step_input(std::type_identity<T>, lengths_view, std::size_t, std::size_t, X&&...)->step_input<T, X...>;
 
-/// Does a policy return an array of its own where it was given a sentence in the workspace?
+/// Does a policy return an array although its input is in the workspace?
 template <class Result, class Given>
 inline constexpr bool owns_beside = owning_tensor<Result>&& family_of<Given>::rank == family_rank::workspace_tensor;
 
@@ -114,17 +114,15 @@ struct step_body {
                               (score_traits_of<innermost>().weights == weight_kind::per_position ? 2 : 3),
                           "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
                           "dimension gives [B,T,D], a score per group [B,T,G]");
-            static_assert(
-                !owns_beside<decltype(scores), decltype(keys)>,
-                "heed: the score's result is an array of its own, and must be of its arguments' kind: "
-                "heed::constant_like(keys, shape, value) makes a constant, heed::same_family(keys, x) takes an array "
-                "x");
+            static_assert(!owns_beside<decltype(scores), decltype(keys)>,
+                          "heed: the score returns an array, but must return tensors of the same kind as its "
+                          "arguments: heed::constant_like(keys, shape, value) makes a constant, "
+                          "heed::same_family(keys, x) converts an array x");
             auto seen = weigh_with_next(in.normalize, scores, in.history, at);  // weights [B,T]
-            static_assert(
-                !owns_beside<decltype(seen.weights), decltype(scores)>,
-                "heed: the normalizer's weights are an array of their own, and must be of the scores' kind: "
-                "heed::constant_like(scores, shape, value) makes a constant, heed::same_family(scores, x) takes an "
-                "array x");
+            static_assert(!owns_beside<decltype(seen.weights), decltype(scores)>,
+                          "heed: the normalizer returns an array, but must return weights of the same kind as the "
+                          "scores: heed::constant_like(scores, shape, value) makes a constant, "
+                          "heed::same_family(scores, x) converts an array x");
             auto context = combined(in.combine, combiner_weights(in.normalize, seen.weights, at), in.values, at);
             return wanted(With{}, outcome{std::move(context), std::move(seen.weights), std::move(seen.next)});
         }
@@ -134,7 +132,7 @@ struct step_body {
                         detail::named("the values", in.values)});
     }
 
-    /// The same of the positions in a window, with weights and history of all positions.
+    /// Runs on the positions in a window; returns weights and history of all positions.
     template <class In>
         requires requires(const In& in) { in.window.where; }
     auto operator()(const In& in) const
@@ -153,7 +151,7 @@ struct step_body {
     }
 
 private:
-    /// The outcome with its weights, those of a window among those of all positions, or without them.
+    /// The outcome with or without weights; weights of a window are placed among those of all positions.
     static auto wanted(weights_too, auto all) { return all; }
     static auto wanted(context_only, auto all)
     {
@@ -167,16 +165,16 @@ private:
     static auto spread(context_only, auto none, const window_view&, std::size_t) { return none; }
 };
 
-/// The normalizer that weighs: the one inside the window, if there is one.
+/// The normalizer that computes weights: the one inside the window, if any.
 const auto& weighing(const auto& normalize, const auto&) { return normalize; }
 decltype(auto) weighing(const cuts_windows auto& normalize, const auto& at)
 {
     return inside_of(normalize, window_at(normalize, at, 0));
 }
 
-/// Which executor runs the body of a step of this attention, with these keys, a state, and what the query brings. By
-/// rows, because temporaries are as large as the keys; for the whole batch where one kernel does all of it, or where a
-/// state's tensors cannot be reached.
+/// The executor of a step's body, from the types of attention, keys, states and step context. By rows, because
+/// temporaries are as large as the keys; for the whole batch if one kernel does all the work, or if a state's tensors
+/// cannot be reached.
 template <class Attention, class Keys, class State, class History, class At>
 consteval step_executor executor_of_step()
 {
@@ -228,7 +226,7 @@ auto source_in(const auto& memory, const auto& bring)
         memory.width(),    memory.real,         memory.dropped, memory.next_position()};
 }
 
-/// A state in the family of tensors that computes: its taped counterpart, if it has one and a tape computes.
+/// A state in the family of tensors that computes: its taped counterpart, if it has one and the step is taped.
 const auto& state_in(const auto& state, const auto&) { return state; }
 template <reachable_state State>
 auto state_in(const State& state, const auto& bring)
@@ -268,7 +266,7 @@ void require_state_of(std::size_t batch, const auto& score_state, const auto& hi
     require_rows(score_state, require_row_per_sentence{"the score's state", batch});
 }
 
-/// The window of a step; no_window of a normalizer without one. Throws shape_error unless the history fits the memory.
+/// The window of a step; no_window for a normalizer without one. Throws shape_error unless the history fits the memory.
 no_window<> window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
 auto window_of_step(const cuts_windows auto& normalize, const auto& at, const auto& history, std::size_t batch,
                     std::size_t positions)
@@ -277,13 +275,13 @@ auto window_of_step(const cuts_windows auto& normalize, const auto& at, const au
         auto must = shape_of(x);
         must[0] = batch;
         must[1] = positions;
-        require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
+        require_shape("attention", "the state", shape_of(x), must, "from start() of the same memory");
         return visited{};
     });
     return window_at(normalize, at, positions);
 }
 
-/// Runs the body of a step for `batch` sentences, each of which costs about `work` multiplications.
+/// Runs the body of a step for `batch` sentences, with about `work` multiplications for each.
 template <class Family, step_executor by, class With, class In>
 auto run_body(const In& in, std::size_t batch, std::size_t work)
 {
@@ -301,13 +299,14 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     }
 }
 
-/// A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask then.
+/// A history includes every score, even of positions that this query may not see. Kernels skip those, so with a history
+/// lengths become a mask.
 template <class Attention, class Mask>
 inline constexpr bool lengths_are_a_mask =
     std::is_convertible_v<const Mask&, lengths_view>&& remembers<decltype(Attention::normalize)>;
 
-/// One step in a family of tensors, to which `bring` brings memory and masks; as the specification does it, if
-/// `specified`. `given` is the query as it was given, `known` which positions of each row the state remembers.
+/// One step in a family of tensors, to which `bring` converts memory and masks; composed if `specified`. `given` is the
+/// unprojected query, `known` the positions of each row that the state remembers.
 template <class Family, bool specified, class With, class Attention, class Mask>
 auto step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
           const Mask& mask, const auto& bring, const auto& known)

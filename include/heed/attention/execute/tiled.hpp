@@ -19,7 +19,7 @@
 #include <heed/policy/step_kernel.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// Many queries without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
+/// Many queries without storing their scores, for the mechanisms and masks that the tiled kernel supports.
 namespace heed::inline HEED_TARGET::detail {
 
 /// Queries [B,S,A] as they are compared with keys.
@@ -39,7 +39,7 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
     }
 }
 
-/// What changes the scores of a tile, where the first query is the first-th, and a sentence has so many heads.
+/// The function that changes the scores of a tile, for queries from number `first` on and `heads` heads per sentence.
 auto change_of(const auto&, std::size_t, std::size_t) { return kernels::tiles::unmodified{}; }
 template <class Score>
     requires(functions_in<Score>() > 0)
@@ -48,14 +48,14 @@ auto change_of(const Score& score, std::size_t first, std::size_t heads)
     return detail::changing(score).change(first, heads);
 }
 
-/// Is there no function in tiles because the score, with what changes it, is a comparison of theirs?
+/// Do tiles compute the score and its function together, as one comparison?
 template <class Score>
 concept changed_by_comparing = requires
 {
     typename changing_score<Score>::compares_in_tiles;
 };
 
-/// How tiles compare.
+/// The comparison in tiles.
 template <class Score>
 struct comparison_in_tiles {
     using type = typename comparing_score<Score>::kernel_tag::in_tiles;
@@ -77,7 +77,7 @@ concept with_table = requires
     requires changing_score<Score>::looks_up;
 };
 
-/// That table, for queries as they are compared with keys; one number where there is none.
+/// That table, for queries as they are compared with keys; a single 0 if the function reads none.
 auto table_of(const auto&, const auto& asked) { return constant_like(asked, shape_of_rank<1>{1}, 0); }
 template <with_table Score>
 auto table_of(const Score& score, const auto& asked)
@@ -85,7 +85,7 @@ auto table_of(const Score& score, const auto& asked)
     return changing(score).looked_up(asked);
 }
 
-/// The number by which scores are multiplied, the rule for the products, and a function of scores whose result is one.
+/// The factor of the scores, the rule for the scaled scores, and a function of scores with a scaled result.
 double factor_of(const auto&) { return 1; }
 double factor_of(const scales_first auto& rule) { return rule.factor; }
 const auto& unscaled(const auto& rule) { return rule; }
@@ -103,7 +103,7 @@ auto scaled(auto f, const scales_first auto& rule)
     };
 }
 
-/// The factors of a comparison, [A] for additive scores; one number where there are none.
+/// The factors of a comparison, [A] for additive scores; a single 1 for a comparison without factors.
 template <class Score>
 auto factors_of(const Score&, const auto& asked)
 {
@@ -121,7 +121,7 @@ auto factors_of(const Score& score, const auto&)
     return changing(score).factors_in_tiles();
 }
 
-/// Has this rule a parameter, one number for each head?
+/// Does this rule have a parameter, one number for each head?
 template <class Rule>
 concept learned = requires(const Rule& rule)
 {
@@ -141,12 +141,12 @@ auto rule_alone(const Rule&)
     return typename Rule::alone{};
 }
 
-/// The keys that a mask of tiles shows; the lengths that it may have shorten the rows.
+/// The keys that a mask shows in tiles. Lengths shorten the rows instead.
 decltype(auto) keys_of_mask(const auto& mask) { return as_predicate(mask); }
 auto keys_of_mask(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
 
-/// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
-/// the others count in a history, too. Throws shape_error if it does not fit.
+/// The keys that a mask shows in tiles with a history. Lengths show the first keys of each sentence and do not shorten
+/// the rows: a history also includes hidden keys. Throws shape_error if lengths do not fit.
 decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
 keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
 {
@@ -192,7 +192,7 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
     const lengths_view real = visible_lengths(mask, memory.real, memory.positions());
     if constexpr (learned<Rule> || looks_up || compare.has_factors) {
         const auto factors = factors_of(score, memory.keys);  // [A], or one number
-        const auto table = [&] {                              // any, in which the function looks numbers up
+        const auto table = [&] {                              // of any shape, for the function's lookups
             if constexpr (looks_up) {
                 return table_of(score, asked);
             } else {
@@ -227,8 +227,8 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     }
 }
 
-/// The same by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp: contexts [B,S,D], and the state
-/// after them.
+/// Contexts [B,S,D] with temporal normalizers, in the tiles of kernels/tiles/temporal.hpp, and the state after the last
+/// query.
 template <class Score, class Memory, class Mask>
 auto tiled_with_state(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
