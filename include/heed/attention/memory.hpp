@@ -34,12 +34,13 @@ inline std::vector<std::size_t> repeated(std::size_t count, std::size_t times)
     return which;
 }
 
-/// These rows of a mask [B,T].
+/// These rows of a mask [B,T]. A template: a file without masks does not compile it.
 inline no_mask rows_of_mask(const no_mask&, std::span<const std::size_t>) { return {}; }
-inline boolean_mask<2> rows_of_mask(const boolean_mask<2>& mask, std::span<const std::size_t> which)
+template <std::size_t N>
+boolean_mask<N> rows_of_mask(const boolean_mask<N>& mask, std::span<const std::size_t> which)
 {
     const std::size_t T = mask.shape()[1];
-    boolean_mask<2> some(shape_of_rank<2>{which.size(), T});
+    boolean_mask<N> some(shape_of_rank<N>{which.size(), T});
     for (std::size_t i = 0; i < which.size() * T; ++i) some[i] = mask[which[i / T] * T + i % T];
     return some;
 }

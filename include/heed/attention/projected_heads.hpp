@@ -152,7 +152,8 @@ auto for_heads(X&& x, std::size_t)
     return detail::rows_of_heads(std::forward<X>(x));
 }
 inline lengths for_heads(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
-inline boolean_mask<2> for_heads(const boolean_mask<2>& limit, std::size_t heads)
+template <std::size_t N>
+boolean_mask<N> for_heads(const boolean_mask<N>& limit, std::size_t heads)
 {
     return detail::rows_of_mask(limit, detail::repeated(limit.shape()[0], heads));
 }

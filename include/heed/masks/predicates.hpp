@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -164,7 +165,7 @@ truth_values predicate_of(const boolean_mask<N>& mask, const asked_queries& quer
 {
     return {mask, queries.sizes("the boolean mask", mask.shape()), queries.first};
 }
-inline truth_values predicate_of(const present& mask, const asked_queries& queries, const lengths_view&)
+truth_values predicate_of(const std::same_as<present> auto& mask, const asked_queries& queries, const lengths_view&)
 {
     const auto [B, T] = mask.shape();
     return {mask, queries.sizes<4>("the mask of positions that are present, [B,1,1,T],", {B, 1, 1, T}), queries.first};
