@@ -86,7 +86,7 @@ s/\bmask_of_places\b/predicate_mask/g
 s/\bkey_range reach\(/key_range visible_range(/g
 s/\bkey_range whole\(/key_range full_range(/g
 
-# Policies: hooks, what they are given, and their states.
+# Policies: hooks, their arguments and states.
 s/\bmatch_all\b/score_matrix/g
 s/\bcombine_all\b/combine_matrix/g
 s/\bfinish_all\b/finish_matrix/g
@@ -160,6 +160,8 @@ s/\bgrowing_tensor\b/cache_tensor/g
 s/\bheed::transient\b/heed::workspace_tensor/g
 s/\btransient_family\b/workspace_family/g
 s/\boptimiser\b/optimizer/g
+s/\bparameterised\b/parameterized/g
+s/\btranslator::cancelled\b/translator::canceled/g
 s/\bio::smaller\b/io::quantize/g
 s/\b(io::)?held::/\1storage::/g
 s/\btake_torch\b/load_torch/g

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ("include/heed", "include/heed_kit", "include/heed_mpi", "include/heed_translator", "src", "tools")
-# What begins a message: an exception, a function that throws one, a check of shapes, an assertion of the compiler.
+# The begin of a message: an exception, a function that throws one, a check of shapes, an assertion of the compiler.
 CALL = re.compile(r"\bthrow (?:\w+::)*\w*error\s*\(|\bthrow_(?:shape_)?error\(|\brefuse\(|\brequire_shape\(|\bstatic_assert\(|^#error|"
                   r"\bfail\(|\busage_error\(|#define HEED_SAYS\w+")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -41,7 +41,7 @@ def page(root: Path) -> str:
 
 
 def of_call(text: str, call) -> str:
-    """The strings of a call, adjacent ones joined, … where there is anything else between two of them."""
+    """The strings of a call, adjacent ones joined, with … for any expression between two strings."""
     if text.startswith("#", call.start()):
         end = re.compile(r"(?<!\\)\n").search(text, call.end())
         inside = text[call.end(): end.start() if end else len(text)]

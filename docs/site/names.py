@@ -79,8 +79,8 @@ def read(xml: Path, include: Path) -> list[Name]:
             continue
         compound = ElementTree.parse(xml / f"{entry.get('refid')}.xml").getroot().find("compounddef")
         full = compound.findtext("compoundname")
-        specialised = "<" in full or " " in full
-        if specialised or not (kind == "file" or full == "heed" or full.startswith("heed::")):
+        specialized = "<" in full or " " in full
+        if specialized or not (kind == "file" or full == "heed" or full.startswith("heed::")):
             continue
         scope, _, name = full.rpartition("::")
         owner = None

@@ -35,7 +35,7 @@ def write(site: SiteMap, path: str, after: str = "") -> None:
 
 def write_file(to: Path, text: str) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
-    if not to.exists() or to.read_text(encoding="utf-8") != text:  # Sphinx reads only what changed
+    if not to.exists() or to.read_text(encoding="utf-8") != text:  # Sphinx reads only changed files
         to.write_text(text, encoding="utf-8")
 
 

@@ -3,14 +3,14 @@
 
 A page's names are that of its file and those of the headers that it lists; a header on several pages belongs to that of its
 name, else to the first in the order of docs/mechanisms/README.md. search.js puts a page before others when one of its entries, or
-its title, is what was searched.
+its title, is the search text.
 """
 
 import re
 from pathlib import Path
 
 HEADER = re.compile(r"include/heed/((?:(?:score|normalize|combine|penalty|heads|pairs)/)?\w+)\.hpp")
-# The namespace of what a header has; of most, its folder.
+# The namespace of a header's names: usually its folder.
 SCOPES = {"heads": "", "pairs": "", **{f"heads/{name}": "per_head" for name in ("differential", "gated")}}
 
 
@@ -21,7 +21,7 @@ def of_mechanisms(folder: Path) -> dict[str, list[str]]:
     stems.sort(key=lambda stem: linked.index(stem) if stem in linked else len(linked))
     names = {stem: list(dict.fromkeys([stem.replace("-", "_"), stem.replace("-", " "), stem])) for stem in stems}
     taken = {name for own in names.values() for name in own}
-    for lines in (r"^Headers?: .*(?:\n.+)*", r"^.*$"):  # what a page lists, before what another one mentions
+    for lines in (r"^Headers?: .*(?:\n.+)*", r"^.*$"):  # a page's own list, before mentions on other pages
         for stem in stems:
             for line in re.findall(lines, (folder / f"{stem}.md").read_text(encoding="utf-8"), flags=re.M):
                 for header in HEADER.findall(line):

@@ -45,7 +45,7 @@ public:
     class early_sums {
     public:
         /// `lifted` is the model as lifted for this recording. All arguments except `lifted` must outlive this object.
-        template <parameterised L>
+        template <parameterized L>
         early_sums(gradients& sums, R& over, const L& lifted, ad::tape<T>& on) : sums_(sums), over_(over), on_(on)
         {
             if (over.size() == 1) return;
@@ -89,7 +89,7 @@ public:
     };
 
     /// Calls on.backward(loss) with early_sums.
-    template <ranks R, parameterised L>
+    template <ranks R, parameterized L>
     void backward(R& over, const L& lifted, const ad::var<T, 0>& loss)
     {
         const early_sums<R> meanwhile(*this, over, lifted, loss.tape());
@@ -100,7 +100,7 @@ public:
     /// is the model as lifted for this recording. A rank without a loss lifts the model without running backward.
     /// Throws heed::error on every rank if the models differ, if no rank ran backward, or if the gradients of these
     /// recordings were already summed.
-    template <ranks R, parameterised L>
+    template <ranks R, parameterized L>
     void sum(R& over, const L& lifted, ad::tape<T>& on)
     {
         if (over.size() == 1) return;

@@ -38,7 +38,7 @@ public:
     optimizer(R& over, train::optimizer<T, Rule> inner) : wrapped(std::move(inner)), ranks_(&over) {}
 
     /// As above, and calls begin(model).
-    template <parameterised M>
+    template <parameterized M>
     optimizer(R& over, train::optimizer<T, Rule> inner, M& model) : optimizer(over, std::move(inner))
     {
         begin(model);
@@ -46,7 +46,7 @@ public:
 
     /// Copies the parameters and the optimizer of rank 0 to every rank. Call it after the model was created, or loaded
     /// by rank 0. Throws heed::error on every rank if the models differ.
-    template <parameterised M>
+    template <parameterized M>
     void begin(M& model)
     {
         distributed::broadcast_parameters<T>(*ranks_, model);
@@ -67,7 +67,7 @@ public:
 
     /// Runs backward from the loss and sums final gradients meanwhile. Alternatively, call tape.backward(loss), and
     /// step() sums later. Between backward() and step(), gradients must not be read or changed.
-    template <parameterised L>
+    template <parameterized L>
     void backward(const L& lifted, const ad::var<T, 0>& loss)
     {
         gradients_.backward(*ranks_, lifted, loss);
@@ -75,7 +75,7 @@ public:
 
     /// One step with the gradients on the tapes of all ranks; `lifted` is the model as lifted for this recording.
     /// Returns the norm of the summed gradient before clipping; if it is not finite, no rank changes its model.
-    template <parameterised M, parameterised L>
+    template <parameterized M, parameterized L>
     double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
         gradients_.sum(*ranks_, lifted, on);

@@ -233,7 +233,7 @@ share share_of(const R& over, std::size_t count)
 
 /// Copies a number, or another trivially copyable value, of rank 0 to every rank.
 template <ranks R, class Value>
-    requires(std::is_trivially_copyable_v<Value> && !parameterised<Value>)
+    requires(std::is_trivially_copyable_v<Value> && !parameterized<Value>)
 void broadcast(R& over, Value& value) { over.broadcast(std::as_writable_bytes(std::span<Value, 1>(&value, 1)), 0); }
 
 /// Copies the text, bytes or numbers of rank 0 to every rank, including the size.
@@ -253,7 +253,7 @@ void broadcast(R& over, Values& values)
 
 /// Copies the parameters of rank 0 to every rank. Throws heed::error on every rank, without changes, if the models
 /// differ in the number or the sizes of their parameters.
-template <class T, ranks R, parameterised M>
+template <class T, ranks R, parameterized M>
 void broadcast_parameters(R& over, M& model)
 {
     const auto all = numbers_of<T>(model);

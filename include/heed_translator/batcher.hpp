@@ -45,7 +45,7 @@ struct too_late : error {
 };
 
 /// `cancel` was called for this request.
-struct cancelled : error {
+struct canceled : error {
     using error::error;
 };
 
@@ -60,8 +60,8 @@ struct batcher_limits {
 struct batcher_counters {
     static constexpr std::size_t sizes = 11;  ///< upper bounds of batch sizes: 1, 2, 4, … 512, and more
 
-    std::size_t waiting = 0, working = 0;                                          ///< lines, currently
-    std::uint64_t requests = 0, refused = 0, late = 0, cancelled = 0, failed = 0;  ///< requests
+    std::size_t waiting = 0, working = 0;                                         ///< lines, currently
+    std::uint64_t requests = 0, refused = 0, late = 0, canceled = 0, failed = 0;  ///< requests
     std::uint64_t lines = 0, batches = 0, retried = 0;  ///< completed batches; batches that were split
     double seconds = 0;                                 ///< spent on work
     std::array<std::uint64_t, sizes> batch_sizes = {};  ///< number of batches by number of lines
@@ -76,9 +76,10 @@ struct batcher_counters {
 /// - A request that does not fit the queue is rejected as a whole (`queue_full`), as are all requests after `stop`.
 /// - If the work throws, each line of that batch is retried separately. Only requests with lines that throw fail.
 /// - If memory runs out, the affected request gets std::bad_alloc, from `submit` or `get`; the others continue.
-/// - A request's lines leave the queue when it is cancelled, or when its deadline passes. Work that checks whether
+/// - A request's lines leave the queue when it is canceled, or when its deadline passes. Work that checks whether
 ///   a line is still wanted can also end then.
-/// - A child of fork() has none of the threads: there `submit` and `get` throw `stopping`, and the destructor returns.
+/// - A child of fork() has no threads of the batcher: there, `submit` and `get` throw `stopping`, and the destructor
+/// returns.
 ///
 ///     translator::batcher<how, std::string> at(translate, {.batch = 32, .queue = 256});
 ///     const auto asked = at.submit({{"a man sleeps .", 4}}, how{.beam = 12}, std::chrono::seconds(10));
@@ -88,7 +89,7 @@ struct batcher_counters {
 template <class Options, class Result>
 class batcher {
     struct shared;
-    enum class outcome { done, late, cancelled, failed };
+    enum class outcome { done, late, canceled, failed };
 
 public:
     using clock = std::chrono::steady_clock;
@@ -96,7 +97,7 @@ public:
     /// The results of these lines, in order.
     using work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how)>;
 
-    /// Whether the line with this number is still wanted: its request has not been cancelled, and its deadline has not
+    /// Whether the line with this number is still wanted: its request has not been canceled, and its deadline has not
     /// passed. The work may call it from any thread.
     using still_wanted = std::function<bool(std::size_t line)>;
 
@@ -114,7 +115,7 @@ public:
     class request {
     public:
         /// Waits for the results and moves them out: one per line. Throws the exception of the work for a line,
-        /// too_late at the deadline, or `heed::translator::cancelled`.
+        /// too_late at the deadline, or `heed::translator::canceled`.
         std::vector<Result> get()
         {
             if (shared_->is_of_parent()) {  // the threads may hold the mutex forever
@@ -134,7 +135,7 @@ public:
         {
             if (shared_->is_of_parent()) return;
             const std::lock_guard lock(shared_->mutex);
-            shared_->end(*this, outcome::cancelled, shared_->cancelled);
+            shared_->end(*this, outcome::canceled, shared_->canceled);
         }
 
     private:
@@ -276,8 +277,7 @@ private:
         // Allocated in advance, since memory may run out later.
         const std::exception_ptr late = std::make_exception_ptr(
                                      too_late("not done in time; send shorter texts, or retry later")),
-                                 cancelled =
-                                     std::make_exception_ptr(translator::cancelled("the request was cancelled"));
+                                 canceled = std::make_exception_ptr(translator::canceled("the request was canceled"));
 
         // Requires the lock.
         void end(request& asked, outcome how, std::exception_ptr why)
@@ -287,7 +287,7 @@ private:
             asked.error_ = std::move(why);
             if (how != outcome::done) {
                 counters.late += how == outcome::late;
-                counters.cancelled += how == outcome::cancelled;
+                counters.canceled += how == outcome::canceled;
                 counters.failed += how == outcome::failed;
                 asked.results_.clear();
                 std::erase_if(queue, [&](const waiting_line& each) { return each.of.get() == &asked; });

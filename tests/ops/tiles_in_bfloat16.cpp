@@ -63,7 +63,7 @@ results<float> results_of(const Operation& attend, const inputs& x)
 /// Which numbers multiply in the definition: those of float, which rounding may move, or the rounded ones.
 enum class operands { of_float, of_bfloat16 };
 
-/// The definition. `sees(s, t)` and what is added to a score; a key that nobody sees is not read.
+/// The definition. `sees(s, t)` and the number added to a score; a key that no query sees is not read.
 results<bounded> by_definition(
     const size& z, const inputs& x, operands which, const std::function<bool(std::size_t, std::size_t)>& sees,
     const std::function<double(std::size_t, std::size_t)>& added = [](std::size_t, std::size_t) { return 0; })
@@ -124,7 +124,7 @@ results<bounded> by_definition(
     return all;
 }
 
-/// The greatest distance, in units of what rounding allows; infinite where a number is NaN. `widest`: the greatest
+/// The largest distance, in units of the rounding bound; infinite where a number is NaN. `widest`: the largest
 /// bound.
 double distance(const std::vector<float>& is, const std::vector<bounded>& must, double& widest)
 {
@@ -173,7 +173,7 @@ TEST_CASE("contexts and gradients are those of the definition with rounded opera
                    by_definition(z, x, operands::of_bfloat16, not_behind_here), 0.1);
     }
 }
-TEST_CASE("contexts and gradients are those of float but for rounding operands to 8 bits")
+TEST_CASE("contexts and gradients equal those of float except for rounding operands to 8 bits")
 {
     for (const size& z : sizes) {
         CAPTURE(z.S);
@@ -221,7 +221,7 @@ TEST_CASE("every product rounds its operands: exactly, where weights and gradien
         std::size_t wrong = 0;
         const auto d_score = [&](std::size_t t) { return (t % 2 == 0 ? 1 : -1) * rounded(one) / 2 / T; };
         for (std::size_t i = 0; i < z.d; ++i) {
-            double to_query = 0, to_key = 0;  // of any query; of any key, but for ∂e
+            double to_query = 0, to_key = 0;  // of any query; of any key, without ∂e
             for (std::size_t t = 0; t < T; ++t) to_query += d_score(t) * rounded(x.k(0, t, i));
             for (std::size_t s = 0; s < S; ++s) to_key += rounded(x.q(0, s, i));
             for (std::size_t s = 0; s < S; ++s) wrong += !is_near(is.q[s * z.d + i], to_query);
@@ -258,7 +258,7 @@ TEST_CASE("a function of the score and a mask; other rules")
     CHECK(worst <= 0.1);
 }
 
-TEST_CASE("a key that nobody sees may be NaN or infinite, and so may its value")
+TEST_CASE("a key that no query sees, and its value, may be NaN or infinite")
 {
     const size z{70, 130, 2, 1, 5, 6};
     const mask_mod others{[](const score_index& p) { return (p.key != 3) & (p.key != 101); }};

@@ -97,7 +97,7 @@ TEST_CASE("Press et al. 2022: the slopes of the authors' program")
 
 TEST_CASE("Raffel et al. 2020")
 {
-    // The buckets of the authors' program: 32 of them, up to a distance of 128.
+    // The buckets of the authors' program: 32, up to a distance of 128.
     const std::vector<std::pair<int, int>> known{{-3, 0},   {0, 0},    {1, 1},    {15, 15}, {16, 16},
                                                  {18, 16},  {19, 17},  {20, 17},  {31, 21}, {64, 26},
                                                  {100, 30}, {127, 31}, {5000, 31}};

@@ -59,7 +59,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
     constexpr std::size_t R = rank_of<decltype(y)>;
     const auto factors = stored<R>("factors/" + name);
 
-    // Only where PyTorch's loss looks: what is in the padding is 0 in its file.
+    // Only real positions: the padding is 0 in PyTorch's file.
     auto is = copy_of(view_of(y));
     auto must = stored<R>("out/" + name);
     for (std::size_t i = 0; i < is.size(); ++i) is.data()[i] = must.data()[i] == 0 ? 0 : is.data()[i];
@@ -76,7 +76,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
         },
         inputs);
 
-    // Gradients lie where the weights do, but for the biases that heed has summed.
+    // Gradients have the places of the weights, except for the biases that heed sums.
     const auto gradient = map_parameters(lifted, [&](const auto& x) { return copy_of(tape.gradient(x)); });
     io::archive as_torch;
     io::save_torch(as_torch, gradient, "d/" + name, suffix);
@@ -324,7 +324,7 @@ TEST_CASE("the code of docs/how_to/load_weights.md")
     CHECK(distance(other.rnn.W, model.rnn.W) > 0);
 }
 
-TEST_CASE("what does not fit is told, and changes nothing")
+TEST_CASE("mismatches are reported and change nothing")
 {
     const auto said = [](const io::archive& file, auto module, const std::string& prefix) {
         const auto before = module;
@@ -354,7 +354,7 @@ TEST_CASE("what does not fit is told, and changes nothing")
     nn::layer_norm floats{nn::zeros<float>(D), nn::zeros<float>(D)};
     CHECK(said(values(), floats, "stack.norm") ==
           "torch: tensor \"stack.norm.weight\" is F64 [4] in the file, but the module needs F32 [4]");
-    // What heed cannot do.
+    // Unsupported options.
     io::archive odd = values();
     odd.tensors.push_back(io::entry_of("lstm.weight_hr_l0", matrix(2, D)));
     CHECK(support::contains(said(odd, lstm(X), "lstm"), "heed does not support projected outputs (proj_size)"));

@@ -5,7 +5,7 @@
 
 PyTorch computes outputs and gradients of its layers, the program takes their weights (from HEED_TORCH_VALUES) and
 compares, and gives a whole model back, which PyTorch loads and runs. Ends with status 77, "skipped", where there is no
-PyTorch. With --store it writes torch.safetensors, beside this file, which the program reads without PyTorch.
+PyTorch. With --store it writes torch.safetensors, next to this file, which the program reads without PyTorch.
 """
 import functools
 import json

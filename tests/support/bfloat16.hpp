@@ -7,7 +7,7 @@
 /// Numbers of bfloat16, and how far rounding to them may take a result.
 namespace support {
 
-/// The greatest relative error of rounding to 8 significant bits.
+/// The largest relative error of rounding to 8 significant bits.
 inline constexpr double bfloat16_rounding = 1.0 / 256;
 
 /// x with 8 significant bits, ties to even; for x that is not subnormal.

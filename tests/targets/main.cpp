@@ -47,7 +47,7 @@ try {
     if (count > 1 && std::strcmp(arguments[1], "any") == 0) return 0;
 
     std::printf("%s\n", targets::name_for_avx2());
-    check(std::string(targets::name_for_any()) != targets::name_for_avx2(), "the targets have names of their own");
+    check(std::string(targets::name_for_any()) != targets::name_for_avx2(), "each target has its name");
     check(std::string(targets::name_for_none()) == std::string(targets::name_for_any()) + "_without_blas",
           "the BLAS is part of the name");
     check(near(targets::step_for_avx2(in), step) && near(targets::step_for_none(in), step), "a step is the same");

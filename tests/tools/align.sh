@@ -72,7 +72,7 @@ align --picture picture.svg --gold by_hand --pictures 2 >output || fail "--pictu
 ! grep -q 'class="gold"' <(align --picture picture.svg >output && cat picture.svg) || fail "the picture has gold links although none were given"
 head -n 1 by_hand >short
 ! align --picture picture.svg --gold short >output 2>log || fail "too few lines of links by hand"
-grep -q 'expected the links of each pair' log || fail "it does not say what would be right: $(cat log)"
+grep -q 'expected the links of each pair' log || fail "it does not report the expected input: $(cat log)"
 ! align --gold by_hand >output 2>log || fail "--gold without a picture"
 
 # Subwords: all words are split into characters, but links are still between words. A model trained on text that was

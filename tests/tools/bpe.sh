@@ -37,7 +37,7 @@ fi
 
 # Learned from standard input, from one file and from two: the same counts, the same codes.
 bpe learn --merges 150 --codes joint --input text --input letters || fail "learning from two files"
-grep -q '^150 merges from [0-9]* distinct words: joint' log || fail "it does not say what it did"
+grep -q '^150 merges from [0-9]* distinct words: joint' log || fail "it does not report its work"
 cat text letters | bpe learn --merges 150 --codes piped || fail "learning from standard input"
 cmp joint piped || fail "files and standard input differ"
 bpe learn --merges 100000 --least 200 --codes frequent --input text --input letters || fail "--least"
@@ -125,7 +125,7 @@ grep -q 'translate dictionary --model joint.safetensors' log || fail "the messag
 "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary pieces.dictionary >output 2>log ||
     fail "a dictionary of subwords"
 refused 'words: is a dictionary of words' train --model never.safetensors --bpe 4 --candidates 5:2 --dictionary words
-grep -q 'omit --dictionary' log || fail "it does not say what would be right"
+grep -q 'omit --dictionary' log || fail "it does not report the fix"
 
 # BLEU during training is over words: the last epoch's value equals that of `score`.
 train --model one.safetensors --epochs 1 --learning-rate 0.02 --bpe 4 || fail "one epoch"

@@ -29,7 +29,7 @@ for side in source target valid-source valid-target; do
     refused 'parallel files must have the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
 done
-for side in source valid-target; do  # one function reads all of them
+for side in source valid-target; do  # one function reads them all
     refused 'bom: is empty' train --$side bom
     refused 'blank:2: a sentence has no token' train --$side blank
     refused 'nul:2:4: byte 0x00' train --$side nul
@@ -115,7 +115,7 @@ refused '--min-count 1000 leaves no word' train --min-count 1000
 for rate in 1e30 1e9; do
     refused 'lower --learning-rate' train --model diverged.safetensors --learning-rate $rate --epochs 3
     grep -q ' in epoch 1, after update [0-9]*: training diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
-        fail "it does not say what happened"
+        fail "it does not report the cause"
     grep -q '^epoch' log && fail "an epoch of a run that diverged"
     if compgen -G 'diverged*' >/dev/null; then fail "the model of a run that diverged"; fi
 done

@@ -70,7 +70,7 @@ wait $process || status=$?
 grep -q '^translate: late/model.safetensors.checkpoint: did not exist when this run began and is not overwritten' log ||
     fail "it does not say why it ended"
 cmp model.safetensors.checkpoint late/model.safetensors.checkpoint || fail "the checkpoint was written over"
-cmp model.safetensors late/model.safetensors || fail "the model beside the checkpoint was written over"
+cmp model.safetensors late/model.safetensors || fail "the model next to the checkpoint was overwritten"
 
 # A model and a checkpoint of different runs.
 two_runs()

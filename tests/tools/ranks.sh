@@ -157,7 +157,7 @@ for victim in 0 2; do
     kill -KILL "${processes[victim]}"
     ended 10
     ((status)) || fail "a killed process, and all is well?"
-    grep -q -- '--resume continues from model.safetensors.checkpoint' log || fail "it does not say how to go on"
+    grep -q -- '--resume continues from model.safetensors.checkpoint' log || fail "it does not say how to resume"
     goes_on $victim
 done
 
@@ -167,7 +167,7 @@ kill -INT $launcher
 ended 10
 ((status)) || fail "interrupted, with status 0"
 # On a busy machine the launcher kills before a step has ended.
-grep -q -- '^stopped in epoch .*--resume\|--resume continues' log || fail "it does not say how to go on"
+grep -q -- '^stopped in epoch .*--resume\|--resume continues' log || fail "it does not say how to resume"
 goes_on 3
 
 # Translations, alignments, pages and scores equal those of one process, byte for byte.

@@ -60,7 +60,7 @@ misused 'subword-model' "${training[@]:1}" --raw --subword-model chance
 # Input and output.
 raw=(--raw --subword-vocab 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --learning-rate 0.02 --epochs 14)
 train "${raw[@]}" || fail "training on raw text"
-grep -q 'subwords' log || fail "it does not say what its tokens are"
+grep -q 'subwords' log || fail "it does not report its tokens"
 grep -q 'best validation BLEU 100.00' log || fail "the sentences are not learned by heart"
 cp model.safetensors by_heart.safetensors
 run() { "$translate" run --model model.safetensors --threads 1 "$@" 2>log; }

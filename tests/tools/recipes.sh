@@ -154,7 +154,7 @@ for recipe in "$recipes"/*; do
     "$translate" train --recipe "$recipe" --help >help 2>log || fail "$recipe: $(cat log)"
 done
 
-# What does not go together.
+# Conflicting options.
 contradicts '--adam-betas: applies to --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
 misused 'excludes' "${training[@]:1}" --warm-up 3 --halve-from 3
 misused 'give two numbers' "${training[@]:1}" --adam-betas 0.9:1

@@ -149,7 +149,7 @@ cp stale.corpus good.corpus
 printf '\377' | dd of=stale.corpus bs=1 seek=$((size - 3)) conv=notrunc status=none
 rm -f model.safetensors model.safetensors.checkpoint
 refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it to rebuild it' train "${sharded[@]}" --cache stale.corpus
-# What is not such a file is left alone, and so is the text.
+# Other files, and the text, stay unchanged.
 echo 'dear diary' >stale.corpus
 refused 'stale.corpus: not a file of this program' train "${sharded[@]}" --cache stale.corpus
 [[ $(cat stale.corpus) == 'dear diary' ]] || fail "another's file was written over"

@@ -63,7 +63,7 @@ constexpr std::chrono::seconds patience{10};
 
 /// The results of the clients.
 struct outcome {
-    int harmed = 0;       // connections that did not get what they requested
+    int harmed = 0;       // connections without their response
     bool hung = false;    // a connection got neither an answer nor an end, or an error other than out of memory
     bool failed = false;  // a fault was injected
 

@@ -81,7 +81,7 @@ train --source more.a --target more.b --model backwards.safetensors --epochs 12 
     --reverse-source --max-length 3 --batch-tokens 24 || fail "training backwards"
 left=$(awk 'NF > 3' more.a | wc -l)
 grep -q "^skipped $left sentence pairs with more than 3 tokens on a side" log || fail "not $left pairs are too long"
-grep -q "^$((800 - left)) sentence pairs, " log || fail "not the others are learnt from"
+grep -q "^$((800 - left)) sentence pairs, " log || fail "it does not train on the remaining pairs"
 [[ $(metadata options.reverse-source backwards.safetensors) == 2 ]] || fail "the model does not know of its direction"
 awk 'NF <= 3' valid.a >short.a
 awk 'NF <= 3' valid.b >short.b

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <heed/train/adadelta.hpp>
-#include <support/optimisers.hpp>
+#include <support/optimizers.hpp>
 
 using namespace heed;
 

@@ -10,7 +10,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/train/sgd.hpp>
 #include <support/one_table.hpp>
-#include <support/optimisers.hpp>
+#include <support/optimizers.hpp>
 
 using namespace heed;
 

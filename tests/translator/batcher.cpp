@@ -131,7 +131,7 @@ TEST_CASE("Lines that arrive during a batch form the next one, oldest and simila
     CHECK(count.batches == 3);
     CHECK(count.batch_sizes[0] == 1);  // 1 line
     CHECK(count.batch_sizes[2] == 2);  // 3 or 4 lines
-    CHECK(count.waiting + count.working + count.refused + count.late + count.cancelled + count.failed == 0);
+    CHECK(count.waiting + count.working + count.refused + count.late + count.canceled + count.failed == 0);
     CHECK(count.seconds > 0);
 }
 
@@ -250,14 +250,14 @@ TEST_CASE("A canceled request leaves the queue, and its running lines are abando
     gone->cancel();
     now.first->cancel();
     CHECK(now.at.counters().waiting == 1);
-    CHECK_THROWS_AS(gone->get(), heed::translator::cancelled);
-    CHECK_THROWS_AS(now.first->get(), heed::translator::cancelled);
+    CHECK_THROWS_AS(gone->get(), heed::translator::canceled);
+    CHECK_THROWS_AS(now.first->get(), heed::translator::canceled);
     now.gate.open();
     CHECK(stays->get() == strings{"c/0"});
     stays->cancel();  // too late, without effect
     now.at.stop();
     CHECK(now.gate.batches() == std::vector<strings>{{"first"}, {"c"}});
-    CHECK(now.at.counters().cancelled == 2);
+    CHECK(now.at.counters().canceled == 2);
     CHECK(now.at.counters().lines == 2);
 }
 
@@ -328,7 +328,7 @@ TEST_CASE("The code of docs/how_to/service.md")
 
 TEST_CASE("Many concurrent clients each get their own answer, and the counters add up")
 {
-    std::atomic<std::size_t> done{0}, refused{0}, late{0}, cancelled{0}, failed{0}, wrong{0};
+    std::atomic<std::size_t> done{0}, refused{0}, late{0}, canceled{0}, failed{0}, wrong{0};
     batcher at(
         [](const strings& lines, int how) {
             strings results;
@@ -361,8 +361,8 @@ TEST_CASE("Many concurrent clients each get their own answer, and the counters a
                     std::this_thread::sleep_for(200us);
                 } catch (const heed::translator::too_late&) {
                     ++late;
-                } catch (const heed::translator::cancelled&) {
-                    ++cancelled;
+                } catch (const heed::translator::canceled&) {
+                    ++canceled;
                 } catch (const std::runtime_error&) {
                     ++failed;
                 }
@@ -374,11 +374,11 @@ TEST_CASE("Many concurrent clients each get their own answer, and the counters a
     const auto count = at.counters();
     CHECK(wrong == 0);
     CHECK(done > 0);
-    CHECK(done + refused + late + cancelled + failed == clients * each);
-    CHECK(count.requests == done + late + cancelled + failed);
+    CHECK(done + refused + late + canceled + failed == clients * each);
+    CHECK(count.requests == done + late + canceled + failed);
     CHECK(count.refused == refused);
     CHECK(count.late == late);
-    CHECK(count.cancelled == cancelled);
+    CHECK(count.canceled == canceled);
     CHECK(count.failed == failed);
     CHECK(count.waiting == 0);
     CHECK(count.working == 0);
@@ -409,9 +409,9 @@ TEST_CASE("A long translation learns which of its lines are no longer wanted")
     while (at.counters().working != 3) std::this_thread::sleep_for(1ms);
     leaving->cancel();
     CHECK(both->get() == strings{"done", "done"});
-    CHECK_THROWS_AS(leaving->get(), heed::translator::cancelled);
+    CHECK_THROWS_AS(leaving->get(), heed::translator::canceled);
     at.stop();
-    CHECK(at.counters().cancelled == 1);
+    CHECK(at.counters().canceled == 1);
     CHECK(at.counters().late == 1);
     CHECK(at.counters().retried == 0);
 }

@@ -44,7 +44,7 @@ struct no_module {
 /// `module`: a module on a tape, with the parameters that f uses; x: tensors on the same tape, at least one. f returns
 /// one tensor and is called twice, on another tape, with the variables of the module and of x there: it must not
 /// capture variables, and must compute the same result both times. Gradients are those of f(module, x...).
-template <class F, parameterised Module, class T, std::size_t N, class... Rest>
+template <class F, parameterized Module, class T, std::size_t N, class... Rest>
 auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const Rest&... rest)
 {
     tape<T>& on = first.tape();

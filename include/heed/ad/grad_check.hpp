@@ -73,7 +73,7 @@ inline grad_check_result compare_with_differences(tape<double>& on, const std::v
 ///
 /// `module` has parameters of double; `loss` takes a tape and the module lifted onto it, and returns a var<double, 0>.
 /// The step is relative to each entry's size; with the default, the check detects errors down to about 1e-9.
-template <parameterised M, class Loss>
+template <parameterized M, class Loss>
 grad_check_result grad_check(M& module, Loss&& loss, double step = 1e-5)
 {
     tape<double> on;

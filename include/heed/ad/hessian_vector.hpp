@@ -116,7 +116,7 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
 {
     using given = detail::as_module<Parameters>;
     const auto& module = given::of(parameters);
-    static_assert(parameterised<decltype(module)>,
+    static_assert(parameterized<decltype(module)>,
                   "heed: hessian_vector takes a module with parameters, a tensor, or a tuple of tensors");
     std::vector<tensor_view<const T, 1>> ways;
     const auto& way = detail::as_module<Direction>::of(direction);

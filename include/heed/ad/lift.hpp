@@ -35,14 +35,14 @@ struct lifting_leaf {
 
 /// A module of the same kind, with variables on the tape as parameters. No weight is copied: the module must outlive
 /// the recording and must not be moved.
-template <class T, parameterised M>
+template <class T, parameterized M>
 auto lift(tape<T>& on, const M& module)
 {
     return transform_parameters(module, detail::lifting_leaf<T>{on, nullptr});
 }
 
 /// As above; also adds each variable to `all`, in the order of for_each_parameter.
-template <class T, parameterised M>
+template <class T, parameterized M>
 auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
 {
     return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
@@ -50,7 +50,7 @@ auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
 
 /// Rejected with a single message: a tensor is not a module.
 template <class T, tensor X>
-    requires(!parameterised<X>)
+    requires(!parameterized<X>)
 auto lift(tape<T>& on, const X& x)
 {
     static_assert(!tensor<X>, "heed: ad::lift takes a module with `parameters`; to make a single tensor a "
@@ -59,9 +59,9 @@ auto lift(tape<T>& on, const X& x)
 }
 
 /// Not for a temporary: the variables would refer to destroyed weights.
-template <class T, parameterised M>
+template <class T, parameterized M>
 auto lift(tape<T>& on, const M&& module) = delete;
-template <class T, parameterised M>
+template <class T, parameterized M>
 auto lift(tape<T>& on, const M&& module, std::vector<named_variable<T>>& all) = delete;
 
 }  // namespace heed::inline HEED_TARGET::ad

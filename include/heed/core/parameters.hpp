@@ -317,7 +317,7 @@ struct looking_visitor {
 
 /// A type with a `parameters` function.
 template <class M>
-concept parameterised = requires(std::remove_cvref_t<M>& module)
+concept parameterized = requires(std::remove_cvref_t<M>& module)
 {
     std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
 };
@@ -468,7 +468,7 @@ consteval bool shows_all()
 }  // namespace detail
 
 /// Rebuilds a module with leaf(name, tensor) for each parameter; names are dotted paths, "decoder.gru.W".
-template <parameterised M, class Leaf>
+template <parameterized M, class Leaf>
 auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 {
     (void)detail::shows_all<std::remove_cvref_t<M>>();
@@ -477,7 +477,7 @@ auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 }
 
 /// Rebuilds a module with leaf(tensor) for each parameter.
-template <parameterised M, class Leaf>
+template <parameterized M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {
     (void)detail::shows_all<std::remove_cvref_t<M>>();
@@ -485,14 +485,14 @@ auto map_parameters(M& module, const Leaf& leaf)
 }
 
 /// look(name, tensor) for every parameter, always in the same order.
-template <parameterised M, class Look>
+template <parameterized M, class Look>
 void for_each_parameter(M& module, Look&& look)
 {
     transform_parameters(module, detail::looking_leaf<std::remove_reference_t<Look>>{look});
 }
 
 /// The total number of elements in all parameters.
-template <parameterised M>
+template <parameterized M>
 std::size_t parameter_count(const M& module)
 {
     detail::counting_look look;
@@ -527,7 +527,7 @@ struct listing_look {
 
 /// All parameters of a module of T, in the order of for_each_parameter. Code that works on raw numbers iterates over
 /// this list and is compiled once, not once per module.
-template <class T, parameterised M>
+template <class T, parameterized M>
 std::vector<named_numbers<T>> numbers_of(M& module)
 {
     std::vector<named_numbers<T>> all;

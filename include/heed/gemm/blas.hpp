@@ -246,7 +246,7 @@ private:
         return yes;
     }
 
-    // A child of fork() has none of the users in other threads of its parent.
+    // In a child of fork(), the other threads of the parent do not exist.
     static void forget_users() { state.store(0); }
 
     static std::uint64_t wait_until_changed()

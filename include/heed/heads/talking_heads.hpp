@@ -233,7 +233,7 @@ private:
         return detail::projection(base, name, queries, base.W_Q, base.bias.query());
     }
 
-    /// The policies, keys and values that blocks share: on the tape if any of them is, otherwise not copied.
+    /// The policies, keys and values that blocks share: on the tape if one is, otherwise not copied.
     auto source_of(const auto& memory, const auto& projected) const
     {
         using head = std::remove_cvref_t<decltype(base.heads[0])>;

@@ -82,7 +82,7 @@ struct fitting_look {
 };
 
 /// Finds a module's tensors in an archive. Throws heed::error if one is missing or does not fit.
-std::vector<fitting_tensor> fitting_tensors(const archive& from, parameterised auto& module, const std::string& prefix)
+std::vector<fitting_tensor> fitting_tensors(const archive& from, parameterized auto& module, const std::string& prefix)
 {
     std::vector<fitting_tensor> all;
     for_each_parameter(module, fitting_look{from, prefix, all});
@@ -108,7 +108,7 @@ array<T, N> array_of(const tensor_entry& entry)
 
 /// Adds a module's parameters to an archive, rounded if a type is given: `put<io::bfloat16>(file, model)`.
 template <class As = void>
-void put(archive& to, const parameterised auto& module, const std::string& prefix = {})
+void put(archive& to, const parameterized auto& module, const std::string& prefix = {})
 {
     for_each_parameter(module, detail::putting_look<As>{to, prefix});
 }
@@ -116,7 +116,7 @@ void put(archive& to, const parameterised auto& module, const std::string& prefi
 /// Fills a module's parameters from an archive; 16-bit weights become floats. If a tensor is missing, has another shape
 /// or a type that the parameter's type cannot represent (see reads_as), throws heed::error; it may also throw
 /// std::bad_alloc. In both cases the module is unchanged.
-void take(const archive& from, parameterised auto& module, const std::string& prefix = {})
+void take(const archive& from, parameterized auto& module, const std::string& prefix = {})
 {
     for (const auto& each : detail::fitting_tensors(from, module, prefix)) each();
 }

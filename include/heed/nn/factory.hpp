@@ -19,7 +19,7 @@
 ///     });
 ///
 /// A finished part may be given in place of a factory: `with_query_from(query_from::current_state{})`. So may a tensor,
-/// such as an embedding table that another program trained. It is copied wherever the part is needed. Ready-made
+/// such as an embedding table that another program trained. It is copied for each use. Ready-made
 /// factories are named after their part and have options as members: nn::lstm_factory{}, nn::stacked_factory{4}.
 ///
 ///     part                                       sizes
@@ -88,7 +88,7 @@ struct position_sizes {
 
 /// A part or a tensor that replaces its factory.
 template <class Part>
-concept finished_part = tensor<Part> || parameterised<Part>;
+concept finished_part = tensor<Part> || parameterized<Part>;
 
 /// A factory of a part with these sizes.
 template <class Factory, class T, class Sizes>

@@ -91,7 +91,7 @@ consteval bool check_score_policy()
         detail::has_start<P> || !(detail::has_advance<P> || detail::has_observe_memory<P>),
         "heed: a score policy with `advance` or `observe_memory` must have `start` (is it misspelled?): add `auto "
         "start(const auto& memory) const`, which returns the state before the first query");
-    static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
+    static_assert(parameterized<P>, HEED_SAYS_PARAMETERS("score"));
     return true;
 }
 template <>
@@ -124,7 +124,7 @@ consteval bool check_normalize_policy()
     static_assert(detail::has_window<P> == detail::has_inner_in_window<P>,
                   "heed: a normalize policy with a window must have both `window(at, positions)` and "
                   "`inner_in_window(found)` (is a name misspelled?)");
-    static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
+    static_assert(parameterized<P>, HEED_SAYS_PARAMETERS("normalize"));
     return true;
 }
 template <>
@@ -149,7 +149,7 @@ consteval bool check_combine_policy()
     static_assert(!wraps_another<P> || detail::has_finish<P>,
                   "heed: a combine policy that wraps another must have `finish(context, positions, at)` "
                   "(is it misspelled?)");
-    static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
+    static_assert(parameterized<P>, HEED_SAYS_PARAMETERS("combine"));
     return true;
 }
 template <>

@@ -224,7 +224,7 @@ template <class Policy>
                                                            std::initializer_list<named_shape> those)
 {
     named_shapes tensors(those);
-    if constexpr (!std::is_empty_v<Policy> && parameterised<Policy>)
+    if constexpr (!std::is_empty_v<Policy> && parameterized<Policy>)
         (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
     throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
 }
@@ -251,14 +251,14 @@ concept draws = (normalizer_traits_of<P>().random);
 
 /// e = score(query, keys): how well the query matches each source position.
 template <class P>
-concept scorer = detail::declares_traits<P, score_traits> && detail::has_call<P> && parameterised<P>;
+concept scorer = detail::declares_traits<P, score_traits> && detail::has_call<P> && parameterized<P>;
 
 /// α = normalize(e, at): converts scores to weights.
 template <class P>
-concept normalizer = detail::has_call<P> && parameterised<P>;
+concept normalizer = detail::has_call<P> && parameterized<P>;
 
 /// c = combine(α, values): combines weights and values into one context.
 template <class P>
-concept combiner = detail::declares_traits<P, combiner_traits> && detail::has_call<P> && parameterised<P>;
+concept combiner = detail::declares_traits<P, combiner_traits> && detail::has_call<P> && parameterized<P>;
 
 }  // namespace heed::inline HEED_TARGET

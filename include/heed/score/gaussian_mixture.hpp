@@ -147,9 +147,9 @@ inline constexpr gaussian_mixture_op gaussian_mixture{};
 namespace heed::inline HEED_TARGET::score {
 
 /// The state of a mixture of Gaussians.
-template <class Centres>
+template <class Centers>
 struct mixture_state {
-    Centres centers;  // [B,K] κ
+    Centers centers;  // [B,K] κ
 
     auto map(auto&& f, const auto&... others) const
     {
@@ -160,8 +160,8 @@ struct mixture_state {
         }
     }
 };
-template <class Centres>
-mixture_state(Centres) -> mixture_state<Centres>;
+template <class Centers>
+mixture_state(Centers) -> mixture_state<Centers>;
 
 /// Soft windows that move along the sentence at a speed set by the query; the annotations are not read.
 ///

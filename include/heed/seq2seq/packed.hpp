@@ -224,7 +224,7 @@ public:
         const auto last = model.output();
         output_.pack(shape_of(last.W)[0], shape_of(last.W)[1], view_of(last.W).data, view_of(last.b).data, as);
         if constexpr (detail::packable<Model>) decoder_.pack(model.decoder, as);
-        if constexpr (std::is_same_v<T, float> && parameterised<const Model>) {
+        if constexpr (std::is_same_v<T, float> && parameterized<const Model>) {
             if (as == weight_numbers::int8) {
                 int8_ = std::make_unique<kernels::int8_weights>();
                 for_each_parameter(model, detail::matrices_look{*int8_});

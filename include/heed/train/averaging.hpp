@@ -15,7 +15,7 @@
 namespace heed::inline HEED_TARGET::train {
 
 /// The numbers of all parameters of a module, in the order of for_each_parameter.
-template <class T, parameterised M>
+template <class T, parameterized M>
 std::vector<T> copy_parameters(const M& module)
 {
     std::vector<T> numbers;
@@ -28,7 +28,7 @@ std::vector<T> copy_parameters(const M& module)
 
 /// Writes numbers read by copy_parameters. If their number does not fit, throws heed::error and leaves the module
 /// unchanged.
-template <class T, parameterised M>
+template <class T, parameterized M>
 void set_parameters(const std::vector<T>& numbers, M& module)
 {
     const auto all = numbers_of<T>(module);
@@ -62,7 +62,7 @@ public:
     }
 
     /// Adds a snapshot of a model, or the numbers of copy_parameters; beyond `most` snapshots, drops the oldest.
-    void add(const parameterised auto& model) { add(copy_parameters<T>(model)); }
+    void add(const parameterized auto& model) { add(copy_parameters<T>(model)); }
 
     void add(std::vector<T> numbers)
     {
@@ -78,7 +78,7 @@ public:
 
     /// Sets a model's parameters to the average, or returns it. Throws heed::error for an empty average or another
     /// model.
-    void mean(parameterised auto& into) const { set_parameters(mean(), into); }
+    void mean(parameterized auto& into) const { set_parameters(mean(), into); }
 
     std::vector<T> mean() const
     {
@@ -131,7 +131,7 @@ public:
     }
 
     /// Updates the average with the current model. Throws heed::error if it is another model.
-    void add(const parameterised auto& model)
+    void add(const parameterized auto& model)
     {
         const std::size_t count = parameter_count(model);
         if (added_ != 0 && count != numbers_.size()) {
@@ -159,7 +159,7 @@ public:
 
     /// Sets a model's parameters to the average, or returns it. Throws heed::error for an empty average or another
     /// model.
-    void mean(parameterised auto& into) const { set_parameters(mean(), into); }
+    void mean(parameterized auto& into) const { set_parameters(mean(), into); }
 
     std::vector<T> mean() const
     {

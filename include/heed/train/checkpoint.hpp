@@ -114,7 +114,7 @@ struct each_part {
     {
         static_assert(Use::writes || !std::is_const_v<P>,
                       "heed: a checkpoint is loaded into a part, which must not be const");
-        if constexpr (parameterised<P>) {
+        if constexpr (parameterized<P>) {
             use.weights(part, prefix);
             model = outline_of(part);
         } else if constexpr (requires { use.state(part, model, prefix); }) {

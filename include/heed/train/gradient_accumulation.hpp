@@ -72,7 +72,7 @@ public:
 
     /// Adds the gradients on the tape. Throws heed::error before tape.backward and for a recording that was already
     /// added.
-    void add(const parameterised auto& lifted, ad::tape<T>& on)
+    void add(const parameterized auto& lifted, ad::tape<T>& on)
     {
         on.require_gradients("train::accumulated_gradients::add");
         check_new(on);
@@ -91,7 +91,7 @@ public:
 
     /// Adds the sum, if any, to the gradients on the tape and clears it. Throws heed::error if the gradients on the
     /// tape are already in the sum.
-    void give(const parameterised auto& lifted, ad::tape<T>& on)
+    void give(const parameterized auto& lifted, ad::tape<T>& on)
     {
         if (sums_.empty()) return;
         check_new(on);

@@ -31,7 +31,7 @@ void for_each_variable(const auto& lifted, const auto& f)
 /// ‖g‖ after `on.backward(loss)`; `lifted` is the model as lifted for this recording. Throws heed::error before
 /// backward.
 template <class T>
-double gradient_norm(const parameterised auto& lifted, ad::tape<T>& on)
+double gradient_norm(const parameterized auto& lifted, ad::tape<T>& on)
 {
     on.require_gradients("train::gradient_norm");
     double squares = 0;
@@ -57,7 +57,7 @@ inline double clip_factor(double norm, double greatest)
 /// finite, the gradient is unchanged. Throws heed::error before backward. An optimizer does its own clipping during the
 /// update.
 template <class T>
-double clip_gradient(const parameterised auto& lifted, ad::tape<T>& on, double greatest)
+double clip_gradient(const parameterized auto& lifted, ad::tape<T>& on, double greatest)
 {
     const double norm = train::gradient_norm(lifted, on), factor = clip_factor(norm, greatest);
     if (factor != 1)

@@ -38,7 +38,7 @@ public:
     /// One step with the gradients on the tape; `lifted` is the model as lifted for this recording. Returns the norm of
     /// the gradient before clipping; if it is not finite, the model is unchanged. Throws heed::error, without changes,
     /// before tape.backward and after a step with the same recording.
-    double step(parameterised auto& model, const parameterised auto& lifted, ad::tape<T>& on, double clip = INFINITY)
+    double step(parameterized auto& model, const parameterized auto& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
         check_recording(on);
         collect(model, lifted, on);

@@ -325,7 +325,7 @@ void put(io::archive& to, const accumulated_gradients<T>& from, const std::strin
 
 /// Restores the state of this model's optimizer, average or sum of gradients; settings that the archive lacks are kept.
 /// If the state is another optimizer's, is missing or does not fit the model, throws heed::error and changes nothing.
-template <class Part, parameterised M>
+template <class Part, parameterized M>
 void take(const io::archive& from, Part& to, const M& model, const std::string& prefix = {})
 {
     detail::archive_reader reader{from};

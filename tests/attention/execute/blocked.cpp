@@ -15,7 +15,7 @@
 using namespace heed;
 using support::random;
 
-// So many queries that scores are computed in blocks: equal to one query after another, forward and backward, without
+// Enough queries for scores in blocks: equal to one query after another, forward and backward, without
 // memory for all scores.
 
 namespace {

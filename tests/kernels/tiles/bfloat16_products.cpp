@@ -34,7 +34,7 @@ struct sum_of_products {
     }
 };
 
-/// Is this the sum, but for rounding it in float after each of so many additions?
+/// Is this the sum, except for rounding it in float after each addition?
 bool is_near(float is, const sum_of_products& must, std::size_t additions)
 {
     return std::fabs(is - must.sum) <= std::ldexp(must.size * static_cast<double>(additions + 2), -24);

@@ -82,7 +82,7 @@ public:
         one("heed_working_sentences", "gauge", "Sentences being translated.", batches.working);
         one("heed_requests_refused_total", "counter", "Requests rejected because the queue was full.", batches.refused);
         one("heed_requests_late_total", "counter", "Requests that timed out.", batches.late);
-        one("heed_requests_cancelled_total", "counter", "Requests whose client disconnected.", batches.cancelled);
+        one("heed_requests_canceled_total", "counter", "Requests whose client disconnected.", batches.canceled);
         one("heed_requests_failed_total", "counter", "Requests that could not be translated.", batches.failed);
         one("heed_busy_seconds_total", "counter", "Time spent translating.", batches.seconds);
         one("heed_sentences_total", "counter", "Translated sentences.", sentences_);

@@ -260,7 +260,7 @@ public:
         std::string text = fmt::format("translated {} in {} in {:.1f} s", heed::counted(now.lines, "sentence"),
                                        heed::counted(now.batches, "batch", "batches"), now.seconds);
         for (const auto& [count, what] : {std::pair(now.refused, "refused"), std::pair(now.late, "late"),
-                                          std::pair(now.cancelled, "abandoned"), std::pair(now.failed, "failed")}) {
+                                          std::pair(now.canceled, "abandoned"), std::pair(now.failed, "failed")}) {
             if (count > 0) text += fmt::format(", {} {}", count, what);
         }
         return text;
@@ -451,7 +451,7 @@ private:
             refuse(503, why.what());
         } catch (const too_late&) {
             refuse_late("translated");
-        } catch (const cancelled& why) {
+        } catch (const canceled& why) {
             refuse(503, why.what());  // the client has disconnected
         } catch (const std::bad_alloc&) {
             refuse(503, "out of memory; send less, or use a smaller beam");
