@@ -23,7 +23,7 @@ using metadata = std::map<std::string, std::string>;
 inline const std::string& entry(const metadata& from, const std::string& name)
 {
     const auto found = from.find(name);
-    if (found == from.end()) throw heed::error("not a model of `translate train`: its metadata have no " + name);
+    if (found == from.end()) throw heed::error("not a model of `translate train`: its metadata has no " + name);
     return found->second;
 }
 

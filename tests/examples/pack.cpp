@@ -81,7 +81,7 @@ TEST_CASE("a model is written as a script with rounded numbers; numbers out of r
 
     archive.tensors[0] = heed::io::tensor_entry::of("W", {3000, 1000}, std::vector<float>(3000000));
     heed::io::save(model, archive);
-    CHECK_THROWS_WITH_AS(pack(model, script), doctest::Contains("may have 8000000"), heed::error);
+    CHECK_THROWS_WITH_AS(pack(model, script), doctest::Contains("the limit is 8000000"), heed::error);
     archive.metadata["options.system"] = "rnnsearch";
     heed::io::save(model, archive);
     CHECK_THROWS_WITH_AS(pack(model, script), doctest::Contains("--system sankaran"), heed::error);

@@ -158,7 +158,7 @@ TEST_CASE("a query of two parts is gated by its state")
     CHECK(distance(gate(c, q), gate(c, state_and_word{q, random({1, 2}, 8)})) == 0);
     const auto x = random({1, 3, D}, 5);
     const auto wrong = with(random({D, 4}, 6));
-    CHECK_THROWS_WITH_AS((void)wrong(wrong.on(x), x), doctest::Contains("must be a multiple"), shape_error);
+    CHECK_THROWS_WITH_AS((void)wrong(wrong.on(x), x), doctest::Contains("must divide"), shape_error);
 }
 
 TEST_CASE("combine::gated runs many queries at once, with and without tiles")

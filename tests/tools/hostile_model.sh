@@ -36,7 +36,7 @@ done
 head -c "$((size - 1))" model.safetensors >bad
 bad 'truncated'
 { cat model.safetensors && echo; } >bad
-bad 'belong to nothing'
+bad 'are not in the header'
 cp train.a bad
 bad 'not a safetensors file'
 printf '{"an object": "of JSON"}' >bad
