@@ -46,7 +46,7 @@ namespace {
 
 constexpr std::size_t lists = 32, numbers = 6, hidden = 8, epochs = 20, batches = 10;
 
-/// Lists, drawn anew for every batch.
+/// Lists, drawn again for every batch.
 struct batch {
     array<float, 3> lists_of_numbers = filled<float, 3>({lists, numbers, 1}, 0.0f);  // [B,T,1]
     array<float, 2> query = filled<float, 2>({lists, 1}, 1.0f);

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ("include/heed", "include/heed_kit", "include/heed_mpi", "include/heed_translator", "src", "tools")
-# The begin of a message: an exception, a function that throws one, a check of shapes, an assertion of the compiler.
+# The start of a message: an exception, a function that throws one, a check of shapes, an assertion of the compiler.
 CALL = re.compile(r"\bthrow (?:\w+::)*\w*error\s*\(|\bthrow_(?:shape_)?error\(|\brefuse\(|\brequire_shape\(|\bstatic_assert\(|^#error|"
                   r"\bfail\(|\busage_error\(|#define HEED_SAYS\w+")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')

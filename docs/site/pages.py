@@ -55,8 +55,6 @@ def converted(site: SiteMap, path: str, text: str, page: str | None = None) -> s
 def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
     def target(to: str) -> str | None:
         """None: leave it to Sphinx, or an external link; else the page."""
-        if to.startswith(REFERENCE):
-            return to.removeprefix(REFERENCE)
         file, _, anchor = to.partition("#")
         if re.match(r"[a-z]+:", to) or not file:
             return None
@@ -73,8 +71,6 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
 
     def outside_code(text: str) -> str:
         return re.sub(r"<img [^>]*src=\"([^\"]+)\"[^>]*>", lambda m: image(site, path, page, m), text)
-
-    prose = re.sub(r"^\| \*\*([a-z ]+)\*\* \|.*$", lambda row: named_in_row(site, page, row), prose, flags=re.M)
 
     # A link's text may contain code, so links come first and are hidden from the later steps.
     kept: list[str] = []
@@ -98,23 +94,6 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
     while "\0" in prose:
         prose = re.sub("\0(\\d+)\0", lambda m: kept[int(m.group(1))], prose)
     return prose
-
-
-ROWS = {"scores": "score", "over any score": "score", "normalizers": "normalize", "combiners": "combine"}
-
-
-def named_in_row(site: SiteMap, page: str, row) -> str:
-    """README's table of policies: `dot` in the row of scores is score::dot."""
-    scope = ROWS.get(row.group(1))
-
-    def link(span: str) -> str:
-        place = site.names.get(f"{scope}::{span.strip('`')}")
-        return f"[{span}]({REFERENCE}{place})" if place else span
-
-    return markdown.on_spans(row.group(0), link, lambda rest: rest) if scope else row.group(0)
-
-
-REFERENCE = "reference:"  # begins a known link
 
 
 def image(site: SiteMap, path: str, page: str, match) -> str:

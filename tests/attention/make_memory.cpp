@@ -195,7 +195,7 @@ const std::vector<std::vector<counts>> schedules{
 enum class hidden { as_masked, begun_again };
 
 /// Checks queries of a memory that grows between them, against a memory with all positions, of which queries see the
-/// same number. `how`: whether a position that no query has seen counts as masked, or starts anew.
+/// same number. `how`: whether a position that no query has seen counts as masked, or starts again.
 template <bool with_word = false>
 void check(const auto& attend, hidden how)
 {

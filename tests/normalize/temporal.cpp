@@ -242,7 +242,7 @@ TEST_CASE("the gradient equals that of the reverse scan")
     check(random_scores<double>({1, 4}, 1, 2), lengths{4}, 4);
 }
 
-TEST_CASE("the state is one number per position, and starts anew with every batch")
+TEST_CASE("the state is one number per position, and is reset for every batch")
 {
     const attention attend{score::dot{}, normalize::temporal{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 6, 3}, 1), lengths{6, 2});

@@ -474,7 +474,7 @@ private:
                 throw heed::error(
                     fmt::format("{}:{}: {}; expected log-probabilities, 0 or less", system.name, i + 1, what));
             };
-            if (line.empty()) refuse("no number found");
+            if (line.empty()) refuse("the line is empty");
             for (const std::string& each : line) {
                 double value = 0;
                 const auto read = std::from_chars(each.data(), each.data() + each.size(), value);

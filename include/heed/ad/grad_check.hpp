@@ -32,7 +32,7 @@ struct grad_check_result {
 
 namespace detail {
 
-/// Changes each entry of each parameter. `record` records the loss anew each time, and `lifted` with it.
+/// Changes each entry of each parameter. Each time, `record` records the loss again, and `lifted` with it.
 inline grad_check_result compare_with_differences(tape<double>& on, const std::vector<named_variable<double>>& lifted,
                                                   const std::vector<named_numbers<double>>& parameters,
                                                   heed::detail::function_ref<var<double, 0>> record, double step)

@@ -22,8 +22,8 @@
 ///
 /// One expression processes a whole register, and is written as for a single number: + − * /, comparisons (whose result
 /// is used in `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
-/// Whole numbers, and fractions of them (place_number), become scores when they are combined with scores, in the
-/// score's precision: 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives:
+/// An integer, or a multiple of one by a fraction (place_number), takes the type of the score that it is combined with:
+/// 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives:
 /// simd/dual_pack.hpp.
 namespace heed::inline HEED_TARGET {
 
