@@ -46,7 +46,14 @@
 #define HEED_TARGET_INT8
 #endif
 
-#if defined(__AVX512BF16__)
+// clang's macros had other names before version 16.
+#if (defined(__AMX_TILE__) && defined(__AMX_BF16__)) || (defined(__AMXTILE__) && defined(__AMXBF16__))
+#define HEED_TARGET_HAS_AMX
+#endif
+
+#if defined(__AVX512BF16__) && defined(HEED_TARGET_HAS_AMX)
+#define HEED_TARGET_BFLOAT16 _bf16_amx
+#elif defined(__AVX512BF16__)
 #define HEED_TARGET_BFLOAT16 _bf16
 #else
 #define HEED_TARGET_BFLOAT16

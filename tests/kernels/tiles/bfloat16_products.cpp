@@ -43,8 +43,9 @@ bool is_near(float is, const sum_of_products& must, std::size_t additions)
 }  // namespace
 
 TEST_CASE_TEMPLATE("products round their operands to bfloat16, and nothing else", Arithmetic, arithmetic_of_pairs,
-                   arithmetic_of_rounded_floats)
+                   arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
 {
+    [[maybe_unused]] const typename Arithmetic::scope products;
     for (const std::size_t queries : {1u, 1000u}) {
         tiles::with_registers<float>(queries, [](auto registers) {
             constexpr std::size_t all = tiles::lanes<float, registers>;
@@ -91,8 +92,9 @@ TEST_CASE_TEMPLATE("products round their operands to bfloat16, and nothing else"
 
 TEST_CASE_TEMPLATE(
     "products of lanes: the same; lanes without queries are not read, those that see no row are left out", Arithmetic,
-    arithmetic_of_pairs, arithmetic_of_rounded_floats)
+    arithmetic_of_pairs, arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
 {
+    [[maybe_unused]] const typename Arithmetic::scope products;
     tiles::with_registers<float>(1000, [](auto registers) {
         constexpr std::size_t all = tiles::lanes<float, registers>, one = simd::lanes<float>;
         for (const std::size_t count : {1u, 4u, 17u, 96u}) {
@@ -140,8 +142,9 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("products of lanes: lanes that see no row of a group of rows may hold anything", Arithmetic,
-                   arithmetic_of_pairs, arithmetic_of_rounded_floats)
+                   arithmetic_of_pairs, arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
 {
+    [[maybe_unused]] const typename Arithmetic::scope products;
     // A group's lanes are not multiplied by rows that it does not see: the NaN of its tile does not get there.
     constexpr std::size_t registers = tiles::most_registers, all = tiles::lanes<float, registers>, width = 3;
     if constexpr (all > lane_count) {
@@ -163,8 +166,9 @@ TEST_CASE_TEMPLATE("products of lanes: lanes that see no row of a group of rows 
 }
 
 TEST_CASE_TEMPLATE("products of lanes: unless all numbers are finite, a 0 in the tile adds nothing", Arithmetic,
-                   arithmetic_of_pairs, arithmetic_of_rounded_floats)
+                   arithmetic_of_pairs, arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
 {
+    [[maybe_unused]] const typename Arithmetic::scope products;
     constexpr std::size_t registers = tiles::most_registers, all = tiles::lanes<float, registers>, width = 5;
     auto tile = waves<float>(3 * all, 4), of = waves<float>(all * width, 5);
     for (std::size_t i = 0; i < width; ++i) of[i] = no_number;

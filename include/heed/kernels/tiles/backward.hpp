@@ -320,6 +320,7 @@ template <std::size_t registers, class Compare = inner_product, class T, class R
 void backward(const query_block<T>& block, const Rule& rule, const forward_results<T>& from,
               const head_gradients<T>& to, const Wants& wants, bool selects = false)
 {
+    [[maybe_unused]] const typename detail::arithmetic_of<Compare>::scope products;
     detail::backward_pass<registers, Compare, T, Rule> pass(block, rule, from, to, selects);
     pass.find_means();
     pass.add_gradients(wants);

@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/bfloat16_pairs.hpp>
+#include <heed/kernels/tiles/amx_products.hpp>
 #include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/tiles/products.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
@@ -22,35 +24,6 @@
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
-
-/// Pairs along the columns: row r of `to` has those of row r of `from`, (depth + 1) / 2 pairs. Whole registers are
-/// written: `to` needs room for one more.
-inline void pairs_in_rows(std::size_t count, std::size_t depth, rows<const float> from, rows<std::int32_t> to)
-{
-    constexpr std::size_t one = simd::lanes<float>;
-    for (std::size_t r = 0; r < count; ++r) {
-        for (std::size_t k = 0; k < depth; k += 2 * one) {
-            const std::size_t left = depth - k;
-            const auto a = simd::load_first(from[r] + k, std::min(one, left)),
-                       b = left > one ? simd::load_first(from[r] + k + one, std::min(one, left - one))
-                                      : simd::vec<float>{};
-            const simd::bfloat16_pairs both = simd::pairs_in_row(a, b);
-            std::memcpy(to[r] + k / 2, &both, sizeof both);
-        }
-    }
-}
-
-/// Pairs along the rows: row k of `to` has those of rows 2 k and 2 k + 1 of `from`, `width` pairs. Room as above.
-inline void pairs_of_rows(std::size_t depth, std::size_t width, rows<const float> from, rows<std::int32_t> to)
-{
-    for (std::size_t k = 0; k < depth; k += 2) {
-        simd::each_register<float>(width, [&](std::size_t i, std::size_t some) {
-            const auto next = k + 1 < depth ? simd::load_first(from[k + 1] + i, some) : simd::vec<float>{};
-            const simd::bfloat16_pairs both = simd::pairs_of_rows(simd::load_first(from[k] + i, some), next);
-            std::memcpy(to[k / 2] + i, &both, sizeof both);
-        });
-    }
-}
 
 /// f(r, c, Σ_k x[r·across + k·along] · panel_k) for `count` rows r and `registers` registers c: all are pairs.
 template <std::size_t count, std::size_t registers>
@@ -71,6 +44,8 @@ HEED_SIMD_INLINE void product_of_pairs(std::size_t depth, const std::int32_t* x,
 
 /// The arithmetic of bfloat16 by pairs.
 struct arithmetic_of_pairs {
+    struct scope {};
+
     /// As detail::products. The sum is added as one number.
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
@@ -81,17 +56,17 @@ struct arithmetic_of_pairs {
         const std::size_t pairs = (depth + 1) / 2;
         scratch here;
         const rows<std::int32_t> of_panel{here.take<std::int32_t>(pairs * width), width};
-        pairs_of_rows(depth, width, {panel, stride}, of_panel);
+        pairs_of_rows(depth, width, panel, stride, of_panel.data, width);
         // Rows of x are contiguous, or its columns are.
         const bool in_rows = along == 1;
         const std::int32_t* of_x = nullptr;
         if (in_rows) {
             const rows<std::int32_t> to{here.take<std::int32_t>(count * pairs + one), pairs};
-            pairs_in_rows(count, depth, {x, across}, to);
+            pairs_in_rows(count, depth, x, across, to.data, pairs);
             of_x = to.data;
         } else {
             const rows<std::int32_t> to{here.take<std::int32_t>(pairs * count + one), count};
-            pairs_of_rows(depth, count, {x, along}, to);
+            pairs_of_rows(depth, count, x, along, to.data, count);
             of_x = to.data;
         }
         const std::size_t from_row = in_rows ? pairs : 1, from_pair = in_rows ? 1 : count;
@@ -124,8 +99,8 @@ struct arithmetic_of_pairs {
         scratch here;
         const rows<std::int32_t> of_tile{here.take<std::int32_t>(count * pairs + one), pairs},
             of_x{here.take<std::int32_t>(pairs * room), room};
-        pairs_in_rows(count, queries, {tile, lanes<float, registers>}, of_tile);
-        pairs_of_rows(queries, width, {x[0], x.stride}, of_x);
+        pairs_in_rows(count, queries, tile, lanes<float, registers>, of_tile.data, pairs);
+        pairs_of_rows(queries, width, x[0], x.stride, of_x.data, room);
         const auto strip = [&](auto columns, std::size_t first) {
             const auto take = [&](auto n, std::size_t& j) {
                 for (; j + n <= count; j += n) {
@@ -165,6 +140,8 @@ inline void rounded_rows(std::size_t count, std::size_t width, rows<const float>
 
 /// Arithmetic of rounded operands without pairs.
 struct arithmetic_of_rounded_floats {
+    struct scope {};
+
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
                          const float* panel, float* y, std::size_t stride)
@@ -195,7 +172,9 @@ struct arithmetic_of_rounded_floats {
     }
 };
 
-#if defined(HEED_SIMD_BFLOAT16)
+#if defined(HEED_SIMD_AMX)
+using bfloat16_arithmetic = arithmetic_of_amx<arithmetic_of_pairs>;
+#elif defined(HEED_SIMD_BFLOAT16)
 using bfloat16_arithmetic = arithmetic_of_pairs;
 #else
 using bfloat16_arithmetic = arithmetic_of_rounded_floats;

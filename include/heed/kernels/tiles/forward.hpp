@@ -459,6 +459,7 @@ std::size_t blocks_at_once(const head<T>& of)
 template <std::size_t registers, class Compare = inner_product, class T, class Rule>
 void forward(const query_block<T>& block, const Rule& rule, rows<T> contexts, T* numbers)
 {
+    [[maybe_unused]] const typename detail::arithmetic_of<Compare>::scope products;
     if constexpr (Rule::online) {
         detail::online_softmax<registers, Compare>(block, rule, contexts, numbers);
     } else {

@@ -117,8 +117,11 @@ void products_of_lanes(bool finite, std::size_t count, std::size_t queries, cons
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
-/// The products of tiles in the element type. A comparison may name another arithmetic with these two functions.
+/// The products of tiles in the element type. A comparison may name another arithmetic with these two functions,
+/// and a `scope` that exists while a thread calls them.
 struct own_arithmetic {
+    struct scope {};
+
     template <std::size_t registers, bool add, class T>
     HEED_SIMD_INLINE static void products(std::size_t count, std::size_t depth, const T* x, std::size_t across,
                                           std::size_t along, const T* panel, T* y, std::size_t stride)
