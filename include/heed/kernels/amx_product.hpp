@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/simd/amx.hpp>
-
-#if defined(HEED_SIMD_AMX)
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+#include <heed/simd/amx.hpp>
 
 /// Products of matrices of any size with the matrix registers of AMX.
 namespace heed::inline HEED_TARGET::kernels {
@@ -18,6 +16,8 @@ constexpr std::size_t whole_matrices(std::size_t x)
 {
     return (x + simd::matrix_rows - 1) / simd::matrix_rows * simd::matrix_rows;
 }
+
+#if defined(HEED_SIMD_AMX)
 
 /// Y (+)= A B: `count` rows by `width` columns, with sums over `steps` · 32 products. A has whole_matrices(count) rows,
 /// and B whole_matrices(width) columns; nothing beyond Y is written. Needs an amx_scope.
@@ -56,6 +56,6 @@ void amx_products(std::size_t count, std::size_t width, std::size_t steps, const
     }
 }
 
-}  // namespace heed::inline HEED_TARGET::kernels
-
 #endif
+
+}  // namespace heed::inline HEED_TARGET::kernels

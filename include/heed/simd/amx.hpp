@@ -114,6 +114,11 @@ void amx_product(std::size_t steps, const std::int32_t* a, std::size_t a_stride,
     detail::memory_in_order();
 }
 
+#else
+
+constexpr bool amx_is_permitted() { return false; }
+class amx_scope {};
+
 #endif
 
 }  // namespace heed::inline HEED_TARGET::simd

@@ -42,8 +42,8 @@ bool is_near(float is, const sum_of_products& must, std::size_t additions)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("products round their operands to bfloat16, and nothing else", Arithmetic, arithmetic_of_pairs,
-                   arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
+TEST_CASE_TEMPLATE("products round their operands to bfloat16, and nothing else", Arithmetic,
+                   arithmetic_of_pairs<false>, arithmetic_of_pairs<true>, arithmetic_of_rounded_floats)
 {
     [[maybe_unused]] const typename Arithmetic::scope products;
     for (const std::size_t queries : {1u, 1000u}) {
@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE("products round their operands to bfloat16, and nothing else"
 
 TEST_CASE_TEMPLATE(
     "products of lanes: the same; lanes without queries are not read, those that see no row are left out", Arithmetic,
-    arithmetic_of_pairs, arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
+    arithmetic_of_pairs<false>, arithmetic_of_pairs<true>, arithmetic_of_rounded_floats)
 {
     [[maybe_unused]] const typename Arithmetic::scope products;
     tiles::with_registers<float>(1000, [](auto registers) {
@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("products of lanes: lanes that see no row of a group of rows may hold anything", Arithmetic,
-                   arithmetic_of_pairs, arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
+                   arithmetic_of_pairs<false>, arithmetic_of_pairs<true>, arithmetic_of_rounded_floats)
 {
     [[maybe_unused]] const typename Arithmetic::scope products;
     // A group's lanes are not multiplied by rows that it does not see: the NaN of its tile does not get there.
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("products of lanes: lanes that see no row of a group of rows 
 }
 
 TEST_CASE_TEMPLATE("products of lanes: unless all numbers are finite, a 0 in the tile adds nothing", Arithmetic,
-                   arithmetic_of_pairs, arithmetic_of_rounded_floats, tiles::detail::bfloat16_arithmetic)
+                   arithmetic_of_pairs<false>, arithmetic_of_pairs<true>, arithmetic_of_rounded_floats)
 {
     [[maybe_unused]] const typename Arithmetic::scope products;
     constexpr std::size_t registers = tiles::most_registers, all = tiles::lanes<float, registers>, width = 5;
