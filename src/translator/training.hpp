@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/ad/ad.hpp>
+#include <heed/gemm/products_in_bfloat16.hpp>
 
 #include "system_of.hpp"
 
@@ -11,6 +12,7 @@ template <class Model>
 float record_step(heed::ad::tape<float>& on, const Model& of, const training_step_input& one, const options& how,
                   const heed::nn::dropout& drop, system::variables& lifted, system::gradient_exchange* others)
 {
+    const heed::products_in_bfloat16 guard{how.bfloat16};
     const auto model = heed::ad::lift(on, of, lifted);
     const auto loss =
         model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
