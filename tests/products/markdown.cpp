@@ -112,9 +112,9 @@ std::string products_of(weight_kind kind, const table& lines, std::vector<std::s
     if (new_ones)
         out += list("Normalizers:", normalizers);
     else if (missing.empty())
-        out += "Normalizers: the same.\n";
+        out += "Normalizers: those of the section above.\n";
     else
-        out += list("Normalizers: the same without", missing);
+        out += list("Normalizers: those of the section above without", missing);
     out += "\n" + list("Combiners:", combiners) + "\n";
     known = normalizers;
     for (const std::string& normalizer : normalizers) {
