@@ -2,7 +2,8 @@
 #
 # cmake -DSOURCE_DIR=... -P from_the_papers.cmake: the links of docs/learn/from_the_papers.md are valid. Each `a::name`
 # is declared in the header that it links; each decision is a section; each header of include/heed/papers is linked and
-# has a twin in PyTorch.
+# has a twin in PyTorch. Links are references, defined at the end of the page: every definition is used, and every
+# reference by a name has one.
 
 cmake_policy(VERSION 3.22)
 set(faults 0)
@@ -11,20 +12,20 @@ macro(fault text)
   math(EXPR faults "${faults} + 1")
 endmacro()
 
-file(READ "${SOURCE_DIR}/docs/learn/from_the_papers.md" page)
-string(REGEX REPLACE "[][;]" " " page "${page}")  # these are special characters in lists
+file(READ "${SOURCE_DIR}/docs/learn/from_the_papers.md" text_of_page)
+string(REGEX REPLACE "[][;]" " " page "${text_of_page}")  # these are special characters in lists
 
 # Links to headers: the header contains the name, outside of comments.
-string(REGEX MATCHALL "`[a-z0-9_:]+` ?\\(\\.\\./\\.\\./include/heed/[a-z0-9_/]+\\.hpp" links "${page}")
+string(REGEX MATCHALL "`[a-z0-9_:]+` (\\(|: )\\.\\./\\.\\./include/heed/[a-z0-9_/]+\\.hpp" links "${page}")
 list(REMOVE_DUPLICATES links)
 list(LENGTH links count)
 if(count LESS 100)
   fault("only ${count} names with headers were found in it")
 endif()
 foreach(link IN LISTS links)
-  string(REGEX MATCH "^`([a-z0-9_:]+)` ?\\(\\.\\./\\.\\./(.*)$" ignored "${link}")
+  string(REGEX MATCH "^`([a-z0-9_:]+)` (\\(|: )\\.\\./\\.\\./(.*)$" ignored "${link}")
   set(name "${CMAKE_MATCH_1}")
-  set(header "${CMAKE_MATCH_2}")
+  set(header "${CMAKE_MATCH_3}")
   if(NOT EXISTS "${SOURCE_DIR}/${header}")
     fault("${name} links ${header}, which does not exist")
     continue()
@@ -41,6 +42,29 @@ foreach(link IN LISTS links)
   string(REGEX REPLACE "^.*::" "" space "${spaces}")
   if(NOT spaces STREQUAL name AND NOT text MATCHES "namespace ([a-z0-9_]+::)*${space} {")
     fault("${header} has no namespace ${space}, as `${name}` claims")
+  endif()
+endforeach()
+
+# References and their definitions.
+string(REGEX MATCHALL "\n [^\n]+ : \\.\\./[^\n]+" definitions "${page}")
+set(defined "")
+foreach(definition IN LISTS definitions)
+  string(REGEX REPLACE "^\n ([^\n]+) : .*$" "\\1" label "${definition}")
+  list(APPEND defined "${label}")
+  string(REPLACE "\n[${label}]: " "\n" others "${text_of_page}")
+  string(FIND "${others}" "[${label}]" position)
+  if(position EQUAL -1)
+    fault("the definition of ${label} is not used")
+  endif()
+endforeach()
+string(REPLACE "[`" "<" names "${text_of_page}")
+string(REPLACE "`]" ">" names "${names}")
+string(REGEX REPLACE "[][;]" " " names "${names}")
+string(REGEX MATCHALL "<[a-z0-9_:]+>[^(]" names "${names}")
+foreach(name IN LISTS names)
+  string(REGEX REPLACE "^<(.*)>.$" "`\\1`" name "${name}")
+  if(NOT name IN_LIST defined)
+    fault("${name} links nothing")
   endif()
 endforeach()
 
@@ -71,7 +95,7 @@ foreach(header IN LISTS headers)
   endif()
   foreach(space IN LISTS spaces)
     string(REGEX REPLACE "^namespace heed::inline HEED_TARGET::papers::([a-z0-9]+) {$" "\\1" paper "${space}")
-    if(NOT page MATCHES "${paper}::[a-z0-9_]+`[a-z0-9_`, ]*\\(\\.\\./\\.\\./include/heed/${header}\\)")
+    if(NOT page MATCHES "${paper}::[a-z0-9_]+` : \\.\\./\\.\\./include/heed/${header}\n")
       fault("no name of papers::${paper} is linked to ${header}")
     endif()
     if(NOT EXISTS "${SOURCE_DIR}/examples/twins/${paper}.py")

@@ -27,9 +27,9 @@ set(headers
     heed_translator/uses heed/heed heed/attention heed/score/additive heed/ops/products)
 
 file(READ "${SOURCE_DIR}/CHANGELOG.md" changelog)
-string(REGEX MATCH "\nsed -E -i '([^\n]*)' FILES\n" command "${changelog}")
+string(REGEX MATCH "\nsed -E -i '([^']*)' FILES\n" command "${changelog}")
 if(NOT command)
-  message(FATAL_ERROR "CHANGELOG.md has no line: sed -E -i '...' FILES")
+  message(FATAL_ERROR "CHANGELOG.md has no command: sed -E -i '...' FILES")
 endif()
 set(of_0_1 "${CMAKE_MATCH_1}")
 set(file "$ENV{TMPDIR}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Markdown for the site: finds prose, converts docstrings, and separates commands from equations."""
+"""Markdown for the site: finds prose, resolves references, converts docstrings, and separates commands from equations."""
 
 import re
 
@@ -54,6 +54,25 @@ def on_spans(text: str, change_code, change_rest) -> str:
     """Applies `change_code` to text in backticks (inclusive), `change_rest` to the rest."""
     parts = re.split(r"(`+[^`]+?`+)", text)
     return "".join(change_code(p) if p.startswith("`") else change_rest(p) for p in parts)
+
+
+def inline_links(text: str) -> str:
+    """Reference links, `[text][label]` and `[label]`, as inline links. Their definitions, `[label]: target`, are removed."""
+    definition = re.compile(r"^\[([^\]\n]+)\]: (\S+)\n?", re.M)
+    targets: dict[str, str] = {}
+
+    def define(prose: str) -> str:
+        targets.update(definition.findall(prose))
+        return definition.sub("", prose)
+
+    def inline(match) -> str:
+        shown, label = match.groups()
+        target = targets.get(label or shown)  # code has no group
+        return f"[{shown}]({target})" if target else match.group(0)
+
+    text = on_prose(text, define)
+    link = r"`+[^`]+?`+|\[((?:[^\[\]`]|`[^`]*`)+)\](?:\[([^\[\]]+)\])?(?!\()"
+    return on_prose(text, lambda prose: re.sub(link, inline, prose)) if targets else text
 
 
 def fence_commands(text: str) -> str:

@@ -48,7 +48,7 @@ def converted(site: SiteMap, path: str, text: str, page: str | None = None) -> s
     """The text of the Markdown file `path` of the repository, as the page `page`."""
     page = page or path.removesuffix(".md")
     text = re.sub(r"^(<!--.*?-->\s*)+", "", text, flags=re.S)
-    text = markdown.fence_commands(text)
+    text = markdown.fence_commands(markdown.inline_links(text))
     return markdown.on_prose(text, lambda prose: linked(site, path, page, prose))
 
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include <products/products.hpp>
@@ -35,11 +37,38 @@ std::string sentence(composition_fault fault)
 
 std::string code(const std::string& x) { return "`" + x + "`"; }
 
-std::string joined(const std::vector<std::string>& names)
+/// The words, in lines of at most 120 characters that each begin with `mark`.
+std::string filled(const std::vector<std::string>& words, const std::string& mark = "")
 {
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + code(name);
-    return all;
+    const auto width = [](const std::string& x) {  // UTF-8: without continuation bytes
+        return std::count_if(x.begin(), x.end(), [](char c) { return (c & 0xc0) != 0x80; });
+    };
+    std::string all, line = mark;
+    for (const std::string& word : words) {
+        if (line != mark && width(line) + 1 + width(word) > 120) {
+            all += line + "\n";
+            line = mark;
+        }
+        line += (line == mark ? "" : " ") + word;
+    }
+    return all + line + "\n";
+}
+
+/// `start` and a list of names.
+std::string list(const std::string& start, const std::vector<std::string>& names)
+{
+    std::vector<std::string> words{start};
+    for (const std::string& name : names) words.push_back(code(name) + ",");
+    words.back().back() = '.';
+    return filled(words);
+}
+
+std::string quoted(const std::string& message)
+{
+    std::istringstream text(message);
+    std::vector<std::string> words;
+    for (std::string word; text >> word;) words.push_back(word);
+    return filled(words, "> ");
 }
 
 /// The distinct values of a column of the table, in order.
@@ -63,41 +92,45 @@ std::vector<std::size_t> where(const table& lines, Condition&& condition)
     return which;
 }
 
-std::string header(const std::vector<std::string>& names)
-{
-    std::string head = "| |", rule = "|---|";
-    for (const std::string& name : names) {
-        head += " " + code(name) + " |";
-        rule += "---|";
-    }
-    return head + "\n" + rule + "\n";
-}
-
 const auto score_of = [](const row& line) { return line.score; };
 const auto normalizer_of = [](const row& line) { return line.normalizer; };
 const auto combiner_of = [](const row& line) { return line.combiner; };
 
-/// Scores × normalizers of one kind, with their valid combiners.
-std::string table_of(weight_kind kind, const table& lines)
+/// The scores, normalizers and combiners of one kind, and the normalizers that only fit some of these scores.
+/// Names only the difference to the normalizers of the kind before, `known`.
+std::string products_of(weight_kind kind, const table& lines, std::vector<std::string>& known)
 {
     const auto legal = where(lines, [&](std::size_t i) { return lines[i].kind == kind && lines[i].legal(); });
+    const auto scores = distinct(lines, legal, score_of);
     const auto normalizers = distinct(lines, legal, normalizer_of);
     const auto combiners = distinct(lines, legal, combiner_of);
-    std::string out = "### One weight per " + text(kind) + "\n\nCombiners: " + joined(combiners) + ".\n\n";
-    out += header(normalizers);
-    for (const std::string& score : distinct(lines, legal, score_of)) {
-        out += "| " + code(score) + " |";
-        for (const std::string& normalizer : normalizers) {
+    std::vector<std::string> missing;
+    for (const std::string& name : known)
+        if (std::find(normalizers.begin(), normalizers.end(), name) == normalizers.end()) missing.push_back(name);
+    const bool new_ones = normalizers.size() + missing.size() != known.size();
+    std::string out = "### One weight per " + text(kind) + "\n\n" + list("Scores:", scores) + "\n";
+    if (new_ones)
+        out += list("Normalizers:", normalizers);
+    else if (missing.empty())
+        out += "Normalizers: those of the section above.\n";
+    else
+        out += list("Normalizers: those of the section above without", missing);
+    out += "\n" + list("Combiners:", combiners) + "\n";
+    known = normalizers;
+    for (const std::string& normalizer : normalizers) {
+        std::vector<std::string> fitting;
+        for (const std::string& score : scores) {
             const auto here = where(lines, [&](std::size_t i) {
                 return lines[i].legal() && lines[i].score == score && lines[i].normalizer == normalizer;
             });
-            const auto fitting = distinct(lines, here, combiner_of);
-            out += " " + (fitting == combiners ? "✓" : fitting.empty() ? "–" : joined(fitting));
-            out += " |";
+            if (here.empty()) continue;
+            if (distinct(lines, here, combiner_of) != combiners)
+                throw std::logic_error("composition: a normalizer depends on the combiner");
+            fitting.push_back(score);
         }
-        out += "\n";
+        if (fitting != scores) out += list(code(normalizer) + " goes only with", fitting) + "\n";
     }
-    return out + "\n";
+    return out;
 }
 
 const char* text(many way)
@@ -114,61 +147,76 @@ const char* text(many way)
     }
 }
 
-/// The executor of many queries: scores × normalizers with weighted_sum. Omits rows and columns that only run in turn.
+/// The executor of many queries: scores × normalizers with weighted_sum. Equal rows and equal columns are one; those
+/// that only run in turn are omitted.
 std::string many_queries(const table& lines)
 {
-    const auto with_sum =
-        where(lines, [&](std::size_t i) { return lines[i].legal() && lines[i].combiner == "weighted_sum"; });
     const auto at_once = where(lines, [&](std::size_t i) {
         return lines[i].legal() && lines[i].combiner == "weighted_sum" && lines[i].queries != many::in_turn;
     });
-    const auto normalizers = distinct(lines, at_once, normalizer_of);
-    std::string out = header(normalizers);
-    for (const std::string& score : distinct(lines, at_once, score_of)) {
-        out += "| " + code(score) + " |";
-        for (const std::string& normalizer : normalizers) {
+    const auto scores = distinct(lines, at_once, score_of);
+    using column = std::pair<std::vector<many>, std::vector<std::string>>;  // of all scores; its normalizers
+    std::vector<column> columns;
+    for (const std::string& normalizer : distinct(lines, at_once, normalizer_of)) {
+        std::vector<many> ways;
+        for (const std::string& score : scores) {
             many way{};
-            for (const std::size_t i : with_sum)
+            for (const std::size_t i : at_once)
                 if (lines[i].score == score && lines[i].normalizer == normalizer) way = lines[i].queries;
-            out += std::string(" ") + text(way) + " |";
+            ways.push_back(way);
         }
-        out += "\n";
+        const auto equal =
+            std::find_if(columns.begin(), columns.end(), [&](const column& c) { return c.first == ways; });
+        if (equal == columns.end())
+            columns.push_back({ways, {normalizer}});
+        else
+            equal->second.push_back(normalizer);
     }
+
+    std::string out, head = "| score |", rule = "|---|";
+    for (auto& [ways, normalizers] : columns) {
+        const std::string first = normalizers.front();
+        head += " " + code(first) + " |";
+        rule += "---|";
+        normalizers.erase(normalizers.begin());
+        if (!normalizers.empty()) out += list("The column " + code(first) + " is also that of", normalizers);
+    }
+    std::vector<std::pair<std::string, std::string>> rows;  // the entries of a row; its scores
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        std::string entries;
+        for (const column& c : columns) entries += std::string(" ") + text(c.first[i]) + " |";
+        const auto equal =
+            std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.first == entries; });
+        if (equal == rows.end())
+            rows.push_back({entries, code(scores[i])});
+        else
+            equal->second += ", " + code(scores[i]);
+    }
+    out += "\n" + head + "\n" + rule + "\n";
+    for (const auto& [entries, names] : rows) out += "| " + names + " |" + entries + "\n";
     return out + "\n";
 }
 
 std::string illegal(const table& lines)
 {
-    const auto all = where(lines, [](std::size_t) { return true; });
-    const auto combiners = distinct(lines, all, combiner_of);
-    std::string out = header(combiners);
-    std::vector<composition_fault> faults;
-    for (const weight_kind kind : kinds) {
-        out += "| a score per " + text(kind) + " |";
-        for (const std::string& combiner : combiners) {
-            const auto same = where(lines, [&](std::size_t i) {
-                return lines[i].kind == kind && lines[i].combiner == combiner &&
-                       lines[i].fault != composition_fault::negative_scores;
-            });
-            const composition_fault fault = lines[same.front()].fault;
-            for (const std::size_t i : same) {
-                if (lines[i].fault != fault) throw std::logic_error("composition: it depends on more than the kind");
-            }
-            if (fault == composition_fault::none) {
-                out += " ✓ |";
-                continue;
-            }
-            auto found = std::find(faults.begin(), faults.end(), fault);
-            if (found == faults.end()) found = faults.insert(faults.end(), fault);
-            out += " ✗ (" + std::to_string(found - faults.begin() + 1) + ") |";
-        }
-        out += "\n";
+    std::set<std::pair<weight_kind, std::string>> fitting;
+    for (const row& line : lines)
+        if (line.legal()) fitting.insert({line.kind, line.combiner});
+    std::set<composition_fault> faults;
+    for (const row& line : lines) {
+        if (line.legal()) continue;
+        if (fitting.contains({line.kind, line.combiner}) == (line.fault == composition_fault::different_weights))
+            throw std::logic_error("composition: whether a combiner fits depends on more than the kind");
+        faults.insert(line.fault);
     }
-    for (std::size_t i = 0; i < faults.size(); ++i) {
-        out += "\n(" + std::to_string(i + 1) + ") " + code(sentence(faults[i])) + "\n";
+    std::string out;
+    for (const composition_fault fault : faults) {
+        out += fault == composition_fault::different_weights
+                   ? "A score with a combiner of another kind of weights does not compile:\n\n"
+                   : "Neither does a normalizer with a score that is not in its list above:\n\n";
+        out += quoted(sentence(fault)) + "\n";
     }
-    out += "\nAbove, – means: " + code(sentence(composition_fault::negative_scores)) + "\n";
-    return out + "\n";
+    return out;
 }
 
 constexpr const char* worth_knowing = R"(## Notes
@@ -274,10 +322,11 @@ std::string markdown(const table& lines)
            "length).\n"
            "- All results are finite with queries and score parameters 1e4 times as large.\n"
            "\n"
-           "## The table\n"
+           "## Valid products\n"
            "\n"
-           "✓: valid with each combiner named above the table.\n\n";
-    for (const weight_kind kind : kinds) out += table_of(kind, lines);
+           "Every score, normalizer and combiner of one list compose, with the exceptions named below it.\n\n";
+    std::vector<std::string> normalizers;
+    for (const weight_kind kind : kinds) out += products_of(kind, lines, normalizers);
     out +=
         "`with_word`, `with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbors`, "
         "`with_positions` and `with_recurrence`\n"

@@ -148,6 +148,9 @@ assert fenced.startswith('# Title\n\n```{raw} html\n<div class="equations plain"
 assert markdown.fence_commands("    a list\n    of words") == "```text\na list\nof words\n```"
 assert markdown.fence_commands("    scripts/demo.sh") == "```bash\nscripts/demo.sh\n```"
 assert markdown.of_docstring("a_b <T>:\n\n    x in `y`\n") == "a\\_b \\<T\\>:\n\n```text\nx in `y`\n```\n"
+references = "[`a::b`], [text][l], `[l]`, [l](c.md), x[i] and [none]\n```\n[l]\n```\n[`a::b`]: a.hpp\n[l]: l.md#x\n"
+resolved = "[`a::b`](a.hpp), [text](l.md#x), `[l]`, [l](c.md), x[i] and [none]\n```\n[l]\n```\n"
+assert markdown.inline_links(references) == resolved, markdown.inline_links(references)
 assert markdown.of_docstring("One:\n\n    x = y\n\n    words\n").count("```") == 4, "an equation, and a separate text"
 END
 # ---- equations in Unicode as LaTeX ----------------------------------------------------------------------------------------
