@@ -12,15 +12,18 @@ set(compiled_avx2 "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"
 set(compiled_avx512 "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512dq\")")
 set(compiled_avx512_vnni "${compiled_avx512} && __builtin_cpu_supports(\"avx512vnni\")")
 
-# heed_compiled_program(<name> <path>...)
+set(compiled_avx512_bf16 "${compiled_avx512_vnni} && __builtin_cpu_supports(\"avx512bf16\")")
+set(compiled_avx512_amx "${compiled_avx512_bf16} && __get_cpuid_count(7, 0, x, x + 1, x + 2, x + 3) && (x[3] >> 22 & 5) == 5")
+
+# heed_compiled_program(<name> <path>...): runs with each target, and with those in `wider`.
 function(heed_compiled_program name)
   heed_unit_source(${name} ${ARGN})
   add_executable(${name} "${CMAKE_CURRENT_BINARY_DIR}/units/${name}.cpp")
   target_link_libraries(${name} PRIVATE heed::compiled heed_test_main heed_warnings_anywhere)
   target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -O0)
-  foreach(target IN ITEMS sse2 avx2 avx512 avx512_vnni)
-    check_cxx_source_runs("int main() { return ${compiled_${target}} ? 0 : 1; }" HEED_RUNS_COMPILED_${target})
+  foreach(target IN ITEMS sse2 avx2 avx512 avx512_vnni ${wider})
+    check_cxx_source_runs("#include <cpuid.h>\nint main() { [[maybe_unused]] unsigned x[4]; return ${compiled_${target}} ? 0 : 1; }" HEED_RUNS_COMPILED_${target})
     set(test "${HEED_TEST_PREFIX}${name}.${target}")
     if(HEED_RUNS_COMPILED_${target})
       # One test compares bits with those of the instructions that its own file is compiled for.
@@ -38,6 +41,9 @@ heed_compiled_program(compiled_kernels gemm/int8_panels gemm/panels gemm/weight_
                       kernels/layer_norm kernels/optimizers kernels/per_dimension kernels/recurrent kernels/rows kernels/softmax
                       kernels/sparse kernels/top_k_words kernels/weighted_sum)
 heed_compiled_program(compiled_operations ops/broadcast ops/elementwise ops/tiles)
+set(wider avx512_bf16 avx512_amx)
+heed_compiled_program(compiled_bfloat16 gemm/products_in_bfloat16 ops/tiles_in_bfloat16)
+unset(wider)
 
 # With a shared library the program is small.
 get_target_property(objects heed_compiled HEED_OBJECTS)

@@ -5,6 +5,7 @@
 #include <heed/compiled.hpp>
 
 #include <array>
+#include <cpuid.h>
 #include <cstdlib>
 #include <string>
 
@@ -20,6 +21,7 @@ struct target {
     std::string_view name;
     void (*fill)(heed_kernel* table);
     bool (*runs)();
+    void (*fill_bfloat16)(heed_kernel* table) = nullptr;  // replaces kernels of `fill`
 };
 
 bool runs_avx512()
@@ -29,9 +31,20 @@ bool runs_avx512()
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+bool runs_vnni() { return runs_avx512() && __builtin_cpu_supports("avx512vnni"); }
+bool runs_bfloat16() { return runs_vnni() && __builtin_cpu_supports("avx512bf16"); }
+bool runs_amx()  // if the kernel does not permit AMX, its kernels do without
+{
+    constexpr unsigned bfloat16 = 1U << 22, tile = 1U << 24;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return runs_bfloat16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & bfloat16) != 0 && (d & tile) != 0;
+}
+
 // In order of preference.
 const target targets[] = {
-    {"avx512_vnni", heed_kernels_avx512_vnni, [] { return runs_avx512() && __builtin_cpu_supports("avx512vnni"); }},
+    {"avx512_amx", heed_kernels_avx512_vnni, runs_amx, heed_kernels_avx512_amx},
+    {"avx512_bf16", heed_kernels_avx512_vnni, runs_bfloat16, heed_kernels_avx512_bf16},
+    {"avx512_vnni", heed_kernels_avx512_vnni, runs_vnni},
     {"avx512", heed_kernels_avx512, runs_avx512},
     {"avx2", heed_kernels_avx2,
      [] {
@@ -62,7 +75,11 @@ struct choice {
     const target& of = choose();
     std::array<heed_kernel, heed_kernel_count> kernels{};
 
-    choice() { of.fill(kernels.data()); }
+    choice()
+    {
+        of.fill(kernels.data());
+        if (of.fill_bfloat16 != nullptr) of.fill_bfloat16(kernels.data());
+    }
 };
 
 const choice& chosen()
@@ -92,6 +109,9 @@ HEED_IN_KERNELS(HEED_CALLED)
 
 namespace blas {
 HEED_IN_BLAS(HEED_CALLED)
+namespace detail {
+HEED_IN_BLAS_DETAIL(HEED_CALLED)
+}  // namespace detail
 }  // namespace blas
 
 namespace ops::detail {

@@ -5,9 +5,6 @@
 
 #include "lists.hpp"
 
-#define HEED_PUT(T, id, result, name, parameters, arguments)                                                           \
-    table[id##_##T] = reinterpret_cast<heed_kernel>(static_cast<result(*) parameters>(&name));
-
 namespace heed::inline HEED_TARGET {
 
 namespace kernels {
@@ -16,6 +13,9 @@ static void put(heed_kernel* table) { HEED_IN_KERNELS(HEED_PUT) }
 
 namespace blas {
 static void put(heed_kernel* table) { HEED_IN_BLAS(HEED_PUT) }
+namespace detail {
+static void put(heed_kernel* table) { HEED_IN_BLAS_DETAIL(HEED_PUT) }
+}  // namespace detail
 }  // namespace blas
 
 namespace ops::detail {
@@ -28,5 +28,6 @@ extern "C" void HEED_TABLE(heed_kernel* table)
 {
     heed::kernels::put(table);
     heed::blas::put(table);
+    heed::blas::detail::put(table);
     heed::ops::detail::put(table);
 }

@@ -105,5 +105,5 @@ lines=$("$scratch/program" "$scratch/model.safetensors" | wc -l)
 PKG_CONFIG_PATH+=:$(dirname "$(find "$root/usr/lib" -name heed-compiled.pc)")
 # shellcheck disable=SC2046
 "$compiler" "$source/tests/compiled/step.cpp" $(pkg-config --cflags --libs heed-compiled) -o "$scratch/program"
-[[ $("$scratch/program") =~ ^(sse2|avx2|avx512|avx512_vnni)\  ]] || fail "the program built with heed-compiled.pc"
+[[ $("$scratch/program") =~ ^(sse2|avx2|avx512|avx512_vnni|avx512_bf16|avx512_amx)\  ]] || fail "the program built with heed-compiled.pc"
 echo "libheed-dev, libheed-compiled-dev, libheed-translator-dev and heed-tools $version: unpacked and used"

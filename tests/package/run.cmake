@@ -97,7 +97,7 @@ endforeach()
 
 if(EXISTS "${SCRATCH}/build/compiled")
   run("the program with heed::compiled" "${SCRATCH}/build/compiled")
-  if(NOT output MATCHES "^(sse2|avx2|avx512|avx512_vnni) ")
+  if(NOT output MATCHES "^(sse2|avx2|avx512|avx512_vnni|avx512_bf16|avx512_amx) ")
     message(FATAL_ERROR "heed::compiled should print its target, but printed:\n${output}")
   endif()
 endif()

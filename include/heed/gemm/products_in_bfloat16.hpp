@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
@@ -15,13 +16,13 @@ namespace heed::inline HEED_TARGET::blas::detail {
 
 /// C = op(A) op(B) + beta C, with op(A) and op(B) rounded to bfloat16 and sums in float. In blocks as in
 /// gemm/gemm_kernel.hpp: a block of op(B) in the second-level cache is multiplied by blocks of rows of op(A).
-inline void gemm_in_bfloat16(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const float* a,
-                             std::size_t lda, const float* b, std::size_t ldb, float beta, float* c, std::size_t ldc)
+template <std::same_as<float> T>
+void gemm_in_bfloat16(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda,
+                      const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc)
 {
     constexpr std::size_t few = 4;
     if (m < few) {  // as slow as reading B: not worth copying it
-        const heed::detail::own_products* const none = nullptr;
-        const void* const before = std::exchange(heed::detail::own_products_here, none);
+        const void* const before = std::exchange(heed::detail::own_products_here, nullptr);
         blas::gemm(op_a, op_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
         heed::detail::own_products_here = before;
         return;
@@ -55,6 +56,13 @@ inline void gemm_in_bfloat16(op op_a, op op_b, std::size_t m, std::size_t n, std
     }
 }
 
+// Compiled into heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_BFLOAT16(X, T) \
+    X(T, gemm_in_bfloat16, void, gemm_in_bfloat16, (op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc), (op_a, op_b, m, n, k, a, lda, b, ldb, beta, c, ldc))
+// clang-format on
+HEED_COMPILED_KERNELS_OF_FLOATS(HEED_KERNELS_OF_BFLOAT16)
+
 }  // namespace heed::inline HEED_TARGET::blas::detail
 
 namespace heed::inline HEED_TARGET {
@@ -78,7 +86,7 @@ public:
     template <std::same_as<bool> Bool = bool>  // a template, so that it is compiled only if it is called
     explicit products_in_bfloat16(Bool wanted = true) : before_(detail::own_products_here)
     {
-        static constexpr detail::own_products all{blas::detail::gemm_in_bfloat16, nullptr};
+        static constexpr detail::own_products all{blas::detail::gemm_in_bfloat16<float>, nullptr};
         if (wanted) detail::own_products_here = &all;
     }
     ~products_in_bfloat16() { detail::own_products_here = before_; }

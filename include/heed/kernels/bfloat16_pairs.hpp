@@ -12,7 +12,7 @@
 #include <heed/simd/bfloat16.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Products of matrices of floats whose operands are rounded to bfloat16, with sums in float:
+/// Products of matrices of floats, with operands rounded to bfloat16 and sums in float:
 ///
 ///     Y (+)= A B        A [count, depth], B [depth, width]
 ///

@@ -233,18 +233,18 @@ void tiled_backward(const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 
 // Contents of heed::compiled: inner products with these masks and rules.
 using causal_and_window = both_masks<not_behind, sliding_window>;
 // clang-format off
-#define HEED_TILED(X, T, id, Rule, Mask) \
-    X(T, tiled_forward_##id, void, tiled_forward<tiles::inner_product>, \
+#define HEED_TILED(X, T, id, Rule, Mask, Compare) \
+    X(T, tiled_forward_##id, void, tiled_forward<Compare>, \
       (const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers), \
       (mask, rule, queries, keys, values, factors, of_heads, real, how, contexts, numbers)) \
-    X(T, tiled_backward_##id, void, tiled_backward<tiles::inner_product>, \
+    X(T, tiled_backward_##id, void, tiled_backward<Compare>, \
       (const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values, const shard_place<T>& table, const shard_place<T>& factors_of, const shard_place<T>& numbers_of), \
       (mask, rule, queries, keys, values, factors, of_heads, real, how, contexts, d_contexts, numbers, d_queries, d_keys, d_values, table, factors_of, numbers_of))
 #define HEED_TILED_UNDER_MASKS(X, T, id, Rule) \
-    HEED_TILED(X, T, id##_full, Rule, tiles::unmasked) \
-    HEED_TILED(X, T, id##_causal, Rule, heed::not_behind) \
-    HEED_TILED(X, T, id##_window, Rule, heed::sliding_window) \
-    HEED_TILED(X, T, id##_causal_window, Rule, causal_and_window)
+    HEED_TILED(X, T, id##_full, Rule, tiles::unmasked, tiles::inner_product) \
+    HEED_TILED(X, T, id##_causal, Rule, heed::not_behind, tiles::inner_product) \
+    HEED_TILED(X, T, id##_window, Rule, heed::sliding_window, tiles::inner_product) \
+    HEED_TILED(X, T, id##_causal_window, Rule, causal_and_window, tiles::inner_product)
 #define HEED_OPERATIONS_OF_TILES(X, T) \
     HEED_TILED_UNDER_MASKS(X, T, softmax, tiles::softmax) \
     HEED_TILED_UNDER_MASKS(X, T, sigmoid, tiles::sigmoid) \
