@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of a comment: errors, shapes, equation and source, units.
+
+Errors. A public function that throws has a comment "Throws heed::error if …", "Throws shape_error unless …" or "Throws
+std::… if …": its own, an overload's, its type's, the header's (above `namespace`), or for an override the comment of the
+virtual function. A function throws if its body, or a function of the same header that is not public and that it calls, has
+`throw` or calls require…, throw_…, check_… or refuse. Exempt are `shape` and `piece` of operations: the page of the operations
+states the error for all.
+
+Shapes. A public function that takes a tensor has a shape, `[B,T]`, in its comment or in a trailing one; for a member, the
+comment of its type or of another member suffices. "Any shape" and "any rank" are shapes.
+
+Equation and source. In the folders FORMULAS, a type with `parameters` (a policy, a layer), a penalty and a function of a paper
+have an equation: an indented line or, in the first paragraph, outside backticks. They have a source, author and year, in
+their comment or the header's; or "No published source". Exempt are PASSIVE types, which compute nothing, and functions that
+draw the parameters of such an object (`make_…`).
+
+Units. A number with a word of QUANTITIES in its name has its unit (UNIT) in its name or its comment.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import declarations
+from names import Name
+
+THROWS = re.compile(r"\bthrow\b|\b(?:require|refuse|(?:require|throw|check)_\w+)\(")
+ERROR = re.compile(r"\b[Tt]hrows? (?:an? )?`?(?:heed::)?(?:\w*_error|error|broken|std::\w+|nlohmann::[\w:]+|\w+_full)\b")
+TENSOR = re.compile(r"\btensor auto\b|\btensor [A-Z]")
+SHAPE = re.compile(r"\[(?:\.\.\.|…|[A-Z]\w*'?|\d+)[^\]]*\]|\b[Aa]ny (?:shape|rank)\b")
+FORMULAS = ("score", "normalize", "combine", "masks", "penalty", "heads", "nn", "pairs", "papers")
+PASSIVE = re.compile(r"identity|no_\w+|biases|\w+_start")
+EQUATION = re.compile(r"(?<![<>!=])=(?!=)|←|∝| ~ ")
+SOURCE = re.compile(r"\b[A-Z][\w'-]+,? (?:et al\.,? |and [A-Z][\w-]+,? )?\(?(?:19|20)\d\d\b|\bNo published source\b")
+QUANTITIES = re.compile(r"(?:^|_)(?:time|timeout|interval|period|budget|deadline|duration|latency|delay|patience|capacity|memory|"
+                        r"longest|shortest|length|limit|rate|ahead|max|min|most)(?:_(?!penalty)|$)")
+UNIT = re.compile(r"\b(?:(?:milli|micro)?seconds?|ms|s|minutes|hours|bytes|[kMG]i?B|numbers?|bits|steps?|words?|subwords|tokens|"
+                  r"positions?|characters|sentences|lines|rows?|tensors|updates?|epochs|links|per \w+|fraction|factor|probability|"
+                  r"operations|snapshots|candidates|translations|classes|\d+ %|percent|no unit)\b|\[0,1\)|\[0,1\]")
+NUMBER = r"\b(?:double|float|int|long|T|std::size_t|std::u?int\d+_t)>? (\w+)"
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def comment(name: Name) -> str:
+    return flat(" ".join([name.doc, *name.beside]))
+
+
+def with_owners(names: list[Name], owners: tuple[Name, ...] = ()) -> Iterator[tuple[Name, tuple[Name, ...]]]:
+    for name in names:
+        yield name, owners
+        yield from with_owners(name.members, (*owners, name))
+
+
+def body(lines, first: int) -> str:
+    """The code from lines[first] to the first line with the same indentation that ends in ; or }."""
+    indent = re.match(r" *", lines[first]).group(0)
+    kept = []
+    for line in lines[first:]:
+        kept.append(re.sub(r'"(?:[^"\\]|\\.)*"', '""', declarations.without_comment(line)))
+        if kept[-1].endswith((";", "}")) and not kept[-1].startswith(indent + " "):
+            break
+    return "\n".join(kept)
+
+
+class Header:
+    """The functions of a header that are not public, and the comments above its namespaces."""
+
+    def __init__(self, path: Path, public: set[str]):
+        self.lines = declarations.lines_of(path)
+        self.about = flat(" ".join(declarations.comment_above(self.lines, i) for i, line in enumerate(self.lines)
+                                   if re.match(r"(?:inline )?namespace (?!.*\bdetail\b)", line)))
+        bodies: dict[str, str] = {}
+        for i, line in enumerate(self.lines):
+            match = re.match(r" *(?!(?:return|throw|else|using|if|for|while|co_\w+)\b|//|#)(?:[^=(\"]*[ *&])?(\w+)\(", line)
+            if match and match.group(1) not in public:
+                bodies[match.group(1)] = bodies.get(match.group(1), "") + body(self.lines, i)
+        self.throwing: set[str] = set()
+        while found := {name for name, text in bodies.items() if name not in self.throwing and self.has_throw(text)}:
+            self.throwing |= found
+
+    def has_throw(self, text: str) -> bool:
+        return bool(THROWS.search(text)) or any(called in self.throwing for called in re.findall(r"\b(\w+)(?:<[^()]*>)?\(", text))
+
+
+def lacks_error(name: Name, owners: tuple[Name, ...], header: Header, comments: str) -> bool:
+    if name.kind != "function" or name.is_guide or (name.scope.startswith("heed::ops::") and name.name in ("shape", "piece")):
+        return False
+    stated = " ".join([comments, header.about, *(comment(owner) for owner in owners)])
+    return header.has_throw(body(header.lines, name.first - 1)) and not ERROR.search(stated)
+
+
+def lacks_shape(name: Name, owners: tuple[Name, ...], comments: str) -> bool:
+    if name.kind != "function" or name.is_guide or not TENSOR.search(name.text):
+        return False
+    stated = [comments, *(comment(each) for owner in owners for each in (owner, *owner.members))]
+    return not any(SHAPE.search(each) for each in stated)
+
+
+def has_formula(name: Name, owners: tuple[Name, ...]) -> bool:
+    folder = name.header.split("/")[1]
+    if folder not in FORMULAS or owners or name.scope.startswith("heed::ops"):
+        return False
+    if name.is_type:
+        return any(member.name == "parameters" for member in name.members) and not PASSIVE.fullmatch(name.name)
+    return not name.is_guide and not name.name.startswith("make_") and (
+        folder == "papers" and name.kind == "function" or folder == "penalty" and name.kind == "variable")
+
+
+def has_equation(doc: str) -> bool:
+    first = re.sub(r"`[^`]*`", "", re.split(r"\n\s*\n", doc)[0])
+    return any(EQUATION.search(text) for text in [first, *re.findall(r"^    (.*[^;\n])$", doc, re.M)])
+
+
+def without_unit(name: Name) -> list[str]:
+    """The numbers of a variable or function that lack a unit."""
+    numbers = re.findall(NUMBER, flat(name.text)) if name.kind in ("variable", "function") else []
+    if name.kind == "variable" and numbers:
+        numbers = [name.name]  # not its neighbors in `int a, b;`
+    return [each for each in numbers if QUANTITIES.search(each) and not UNIT.search(each.replace("_", " "))
+            and not UNIT.search(comment(name))]
+
+
+def faults(public: list[Name], include: Path) -> list[str]:
+    """file:line: the fault and its cure, of every public name."""
+    every = list(with_owners(public))
+    comments: dict[str, str] = {}
+    virtual: dict[str, str] = {}
+    for name, _ in every:
+        comments[name.full] = comments.get(name.full, "") + " " + comment(name)
+        if re.search(r"\bvirtual\b", name.text):
+            virtual[name.name] = virtual.get(name.name, "") + " " + comment(name)
+    in_header: dict[str, set[str]] = {}
+    for name, _ in every:
+        in_header.setdefault(name.header, set()).add(name.name)
+    headers = {header: Header(include / header, names) for header, names in in_header.items()}
+    found = []
+
+    def fault(name: Name, text: str) -> None:
+        found.append(f"include/{name.header}:{name.first}: {name.kind} {name.full} {text}")
+
+    for name, owners in every:
+        header, stated = headers[name.header], comments[name.full]
+        if re.search(r"\boverride\b", name.text):
+            stated += virtual.get(name.name, "")
+        if lacks_error(name, owners, header, stated):
+            fault(name, "throws without documentation: add “Throws heed::error if …” or “Throws shape_error unless …” to its "
+                  "comment or to that of its type")
+        if lacks_shape(name, owners, stated):
+            fault(name, "takes a tensor of unknown shape: add `// [B,T] -> [B,D]`, or the shape in words (“any shape”)")
+        if has_formula(name, owners):
+            if not any(has_equation(each.doc) for each, _ in every if each.full == name.full):
+                fault(name, "lacks an equation: add an indented line `    y = …`")
+            if not SOURCE.search(stated + " " + header.about):
+                fault(name, "lacks a source: add the author and the year, or “No published source”")
+        for number in without_unit(name):
+            fault(name, f"lacks the unit of {number}: add it to its comment, such as “in words”")
+    return found
