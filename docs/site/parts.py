@@ -27,6 +27,8 @@ from names import Name
 
 THROWS = re.compile(r"\bthrow\b|\b(?:require|refuse|(?:require|throw|check)_\w+)\(")
 ERROR = re.compile(r"\b[Tt]hrows? (?:an? )?`?(?:heed::)?(?:\w*_error|error|broken|std::\w+|nlohmann::[\w:]+|\w+_full)\b")
+FUNCTION = re.compile(r" *(?!(?:return|throw|else|using|if|for|while|requires|static_assert|co_\w+)\b|//|#)"
+                      r"(?:(?:[^=(\"]|decltype\(auto\))*[ *&])?(?!decltype|requires)(\w+)\(")
 TENSOR = re.compile(r"\btensor auto\b|\btensor [A-Z]")
 SHAPE = re.compile(r"\[(?:\.\.\.|…|[A-Z]\w*'?|\d+)[^\]]*\]|\b[Aa]ny (?:shape|rank)\b")
 FORMULAS = ("score", "normalize", "combine", "masks", "penalty", "heads", "nn", "pairs", "papers")
@@ -55,15 +57,15 @@ def with_owners(names: list[Name], owners: tuple[Name, ...] = ()) -> Iterator[tu
         yield from with_owners(name.members, (*owners, name))
 
 
-def body(lines, first: int) -> str:
-    """The code from lines[first] to the first line with the same indentation that ends in ; or }."""
+def body(lines, first: int, name: str) -> str:
+    """The code after the name: to the first line with the indentation of lines[first] that ends in ; or }."""
     indent = re.match(r" *", lines[first]).group(0)
     kept = []
     for line in lines[first:]:
         kept.append(re.sub(r'"(?:[^"\\]|\\.)*"', '""', declarations.without_comment(line)))
         if kept[-1].endswith((";", "}")) and not kept[-1].startswith(indent + " "):
             break
-    return "\n".join(kept)
+    return "\n".join(kept).split(f"{name}(", 1)[-1]
 
 
 class Header:
@@ -75,9 +77,10 @@ class Header:
                                    if re.match(r"(?:inline )?namespace (?!.*\bdetail\b)", line)))
         bodies: dict[str, str] = {}
         for i, line in enumerate(self.lines):
-            match = re.match(r" *(?!(?:return|throw|else|using|if|for|while|co_\w+)\b|//|#)(?:[^=(\"]*[ *&])?(\w+)\(", line)
-            if match and match.group(1) not in public:
-                bodies[match.group(1)] = bodies.get(match.group(1), "") + body(self.lines, i)
+            match = FUNCTION.match(line)
+            name = match.group(1) if match else ""
+            if match and name not in public:
+                bodies[name] = bodies.get(name, "") + body(self.lines, i, name)
         self.throwing: set[str] = set()
         while found := {name for name, text in bodies.items() if name not in self.throwing and self.has_throw(text)}:
             self.throwing |= found
@@ -90,7 +93,7 @@ def lacks_error(name: Name, owners: tuple[Name, ...], header: Header, comments: 
     if name.kind != "function" or name.is_guide or (name.scope.startswith("heed::ops::") and name.name in ("shape", "piece")):
         return False
     stated = " ".join([comments, header.about, *(comment(owner) for owner in owners)])
-    return header.has_throw(body(header.lines, name.first - 1)) and not ERROR.search(stated)
+    return header.has_throw(body(header.lines, name.first - 1, name.name)) and not ERROR.search(stated)
 
 
 def lacks_shape(name: Name, owners: tuple[Name, ...], comments: str) -> bool:
