@@ -200,7 +200,7 @@ void without_equation();
 ///     α = softmax(e)
 void with_equation();
 /// New parameters.
-void make_global();
+void new_global(random_source& random);
 }  // namespace heed::papers
 END
 (cd parts && { cat "$site/Doxyfile" && echo "OUTPUT_DIRECTORY = $directory/parts"; } | doxygen - >/dev/null 2>&1)

@@ -128,7 +128,7 @@ struct several_states {
     States of;             // one state for each
     std::size_t step = 0;  // the number of processed queries
 
-    /// Assigns each state from its taped counterpart, see attention_state.
+    /// Assigns each state from its taped counterpart, see attention_state. Throws shape_error if their numbers differ.
     template <class Taped>
         requires(!std::is_same_v<Taped, States>)
     several_states& operator=(const several_states<Taped>& taped)

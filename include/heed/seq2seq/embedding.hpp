@@ -47,7 +47,8 @@ source_batch source_of(const feature_batch<Features>& from)
     return {word_ids(shape[1], shape[0]), from.real};
 }
 
-/// A training batch with targets[b] for row b of the features. Its source has no words.
+/// A training batch with targets[b] for row b of the features. Its source has no words. Throws shape_error if the
+/// numbers of targets and rows differ.
 template <class T, class Features>
 training_batch<T> make_training_batch(const feature_batch<Features>& from, std::span<const id_sentence* const> targets,
                                       const special_ids& special = {})
@@ -242,7 +243,7 @@ struct projected_factory {
         return projected{init.glorot(n.vocabulary, n.embedding), init.zeros(n.embedding)};
     }
 };
-/// Makes `as_given`; the embedding must have the size of the features.
+/// Makes `as_given`. Throws shape_error unless the embedding has the size of the features.
 struct as_given_factory {
     auto operator()(const auto&, const embedding_sizes& n) const
     {

@@ -27,8 +27,11 @@ public:
         ++words_;
     }
 
-    std::size_t words() const { return words_; }                                           // number of words so far
-    double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }  // throws without words
+    std::size_t words() const { return words_; }  // number of words so far
+    double nats_per_word() const
+    {
+        return -sum_ / static_cast<double>(checked_words());
+    }  // throws heed::error without words
     double perplexity() const { return std::exp(nats_per_word()); }
 
 private:
