@@ -5,7 +5,7 @@ Errors. A public function that throws has a comment "Throws heed::error if …",
 std::… if …": its own, its type's or the header's (above `namespace`). A comment that begins with "As above", and a missing
 one, continue those of the overloads, one with "…" the one above, and an override has the comment of the virtual function. A
 function throws if its body, or a function of the same header that is not public and that it calls, has `throw` or calls
-require…, throw_…, check_… or refuse. Exempt are `shape` and `piece` of operations if they throw shape_error only: the page of
+require…, throw_…, rethrow_…, check_… or refuse. Exempt are `shape` and `piece` of operations if they throw shape_error only: the page of
 the operations states it for all.
 
 Shapes. A public function that takes a tensor has a shape, `[B,T]`, in its comment or in a trailing one; for a member, the
@@ -29,7 +29,7 @@ import declarations
 from names import Name
 
 CALL = r"(?:<[^()]*>)?\((?!\))"  # not of a function without arguments, which checks types
-THROWS = re.compile(r"\bthrow\b|\b(?:require|refuse|(?:require|throw|check)_\w+)" + CALL)
+THROWS = re.compile(r"\bthrow\b|\b(?:require|refuse|(?:require|(?:re)?throw|check)_\w+)" + CALL)
 OTHER_ERROR = re.compile(r"\bthrow (?:heed::)?error\b|\bthrow_error\b")
 ERROR = re.compile(r"\b[Tt]hrows? `?(?:\w+::)*(?:\w+_\w+|error|exception|broken)\b")
 FUNCTION = re.compile(r" *(?! |(?:return|throw|else|using|if|for|while|requires|static_assert|co_\w+)\b|//|#)"

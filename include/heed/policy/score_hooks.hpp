@@ -16,7 +16,8 @@
 /// Calls a score's hooks, with a default for each hook that the score does not have.
 ///
 /// A score that wraps another (`with_coverage{additive{…}, …}`) adds a term to the projected query or to the keys, and
-/// the innermost score compares them. So a kernel for the innermost score works for every score that wraps it.
+/// the innermost score compares them. So a kernel for the innermost score works for every score that wraps it. If
+/// tensors do not fit, a call throws shape_error, which names the score.
 namespace heed::inline HEED_TARGET::score::over {
 
 /// The innermost score, which compares queries with keys.

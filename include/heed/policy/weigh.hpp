@@ -17,6 +17,8 @@
 ///
 ///     α = weigh(normalize, e, state, at)
 ///     c = combined(combine, α, values, at)
+///
+/// If tensors do not fit, they throw shape_error, which names the policy.
 namespace heed::inline HEED_TARGET {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
