@@ -28,8 +28,9 @@ from pathlib import Path
 import declarations
 from names import Name
 
-CALL = r"(?:<[^()]*>)?\((?!\))"  # not of a function without arguments, which checks types
-THROWS = re.compile(r"\bthrow\b|\b(?:require|refuse|(?:require|(?:re)?throw|check)_\w+)" + CALL)
+CALL = r"(?:<[^()]*>)?\("
+# A check without arguments is one of types.
+THROWS = re.compile(rf"\bthrow\b|\b(?:require|refuse|(?:require|(?:re)?throw|check)_\w+){CALL}(?!\))")
 OTHER_ERROR = re.compile(r"\bthrow (?:heed::)?error\b|\bthrow_error\b")
 ERROR = re.compile(r"\b[Tt]hrows? `?(?:\w+::)*(?:\w+_\w+|error|exception|broken)\b")
 FUNCTION = re.compile(r" *(?! |(?:return|throw|else|using|if|for|while|requires|static_assert|co_\w+)\b|//|#)"
@@ -81,28 +82,30 @@ class Header:
         self.lines = declarations.lines_of(path)
         self.about = flat(" ".join(declarations.comment_above(self.lines, i) for i, line in enumerate(self.lines)
                                    if re.match(r"(?:inline )?namespace (?!.*\bdetail\b)", line)))
-        bodies: dict[str, str] = {}
+        self.bodies: dict[str, str] = {}
         for i, line in enumerate(self.lines):
             match = FUNCTION.match(line)
             name = match.group(1) if match else ""
             if match and name not in public:
-                bodies[name] = bodies.get(name, "") + body(self.lines, i, name)
-        self.throwing: set[str] = set()
-        while found := {name for name, text in bodies.items() if name not in self.throwing and self.has_throw(text)}:
-            self.throwing |= found
+                self.bodies[name] = self.bodies.get(name, "") + body(self.lines, i, name)
 
-    def has_throw(self, text: str) -> bool:
-        return bool(THROWS.search(text)) or any(called in self.throwing for called in re.findall(r"\b(\w+)(?:<[^()]*>)?\(", text))
+    def code_of(self, name: Name) -> str:
+        """The body of a function, and those of the functions that it calls."""
+        code, added = body(self.lines, name.first - 1, name.name), set()
+        while more := {called for called in re.findall(r"\b(\w+)" + CALL, code) if called in self.bodies} - added:
+            added |= more
+            code += "".join(self.bodies[called] for called in sorted(more))
+        return code
 
 
 def lacks_error(name: Name, owners: tuple[Name, ...], header: Header, comments: str) -> bool:
     if name.kind != "function" or name.is_guide:
         return False
-    text = body(header.lines, name.first - 1, name.name)
-    if name.scope.startswith("heed::ops::") and name.name in ("shape", "piece") and not OTHER_ERROR.search(text):
+    code = header.code_of(name)
+    if name.scope.startswith("heed::ops::") and name.name in ("shape", "piece") and not OTHER_ERROR.search(code):
         return False
     stated = " ".join([comments, header.about, *(comment(owner) for owner in owners)])
-    return header.has_throw(text) and not ERROR.search(stated)
+    return THROWS.search(code) is not None and not ERROR.search(stated)
 
 
 def lacks_shape(name: Name, owners: tuple[Name, ...], comments: str) -> bool:

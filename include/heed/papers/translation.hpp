@@ -86,7 +86,8 @@ auto global_concat(auto W_a, auto v_a) { return luong2015::global(score::concat{
 
 /// a_t = softmax(W_a h_t)                      eq. 8, "location"; W_a [Q,S_max]
 ///
-/// Deviation: a sentence longer than the number of columns of W_a is an error; the paper ignores the remaining words.
+/// Deviation: a sentence longer than the number of columns of W_a throws shape_error; the paper ignores the remaining
+/// words.
 auto global_location(auto W_a) { return luong2015::global(score::location{std::move(W_a)}); }
 
 /// Monotonic alignment, local-m: the window [p_t - D, p_t + D], p_t = t and D = reach; section 3.2. Deviation: if t is

@@ -104,7 +104,8 @@ public:
 
 namespace detail {
 
-/// Throws unless there is one row per sentence, as at the start of a search. The message begins with `where`.
+/// Throws heed::error unless there is one row per sentence, as at the start of a search. The message begins with
+/// `where`.
 inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
 {
     if (sentences == rows) return;
@@ -134,7 +135,7 @@ struct word_list {
         return places_.data();
     }
 
-    /// Throws for lists that restrict_to does not accept.
+    /// Throws heed::error for lists that restrict_to does not accept.
     static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
     {
         for (std::size_t i = 0; i < words.size(); ++i) {
