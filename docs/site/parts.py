@@ -5,8 +5,8 @@ Errors. A public function that throws has a comment "Throws heed::error if …",
 std::… if …": its own, its type's or the header's (above `namespace`). A comment that begins with "As above", and a missing
 one, continue those of the overloads, one with "…" the one above, and an override has the comment of the virtual function. A
 function throws if its body, or a function of the same header that is not public and that it calls, has `throw` or calls
-require…, throw_…, rethrow_…, check_… or refuse. Exempt are `shape` and `piece` of operations if they throw shape_error only: the page of
-the operations states it for all.
+require…, throw_…, rethrow_…, check_… or refuse. Exempt are `shape` and `piece` of operations if they throw shape_error only:
+the page of the operations states it for all.
 
 Shapes. A public function that takes a tensor has a shape, `[B,T]`, in its comment or in a trailing one; for a member, the
 comment of its type or of another member suffices. "Any shape" and "any rank" are shapes. So has a function of a paper that
@@ -38,15 +38,15 @@ FUNCTION = re.compile(r" *(?! |(?:return|throw|else|using|if|for|while|requires|
 TENSOR = re.compile(r"\btensor auto\b|\btensor [A-Z]")
 PARAMETER = re.compile(r"[(,] ?auto (?!score\b|cell\b|layers\b)\w+")
 SHAPE = re.compile(r"\[(?!0, ?1\])(?:\.\.\.|…|[A-Z]\w*'?|\d\w*|[dn]|heads)[,·+ \]]|\b[Aa]ny (?:shape|rank)\b")
-FORMULAS = ("score", "normalize", "combine", "penalty", "heads", "nn", "pairs", "papers")
-PASSIVE = re.compile(r"identity|no_\w+|biases|\w+_start")
+FORMULAS = ("score", "normalize", "combine", "penalty", "heads", "nn", "pairs", "papers", "seq2seq")
+PASSIVE = re.compile(r"identity|as_given|no_\w+|biases|\w+_start")
 EQUATION = re.compile(r"(?<![<>!=])=(?!=)|←|∝| ~ ")
 SOURCE = re.compile(r"\b[A-Z][\w'-]+,? (?:et al\.,? |and [A-Z][\w-]+,? )?\(?(?:19|20)\d\d\b|\bNo published source\b")
 QUANTITIES = re.compile(r"(?:^|_)(?:time|timeout|interval|period|budget|deadline|duration|latency|delay|patience|capacity|memory|"
                         r"longest|shortest|length|limit|rate|ahead|max|min|most)(?:_(?!penalty)|$)")
-UNIT = re.compile(r"\b(?:(?:milli|micro)?seconds?|ms|s|minutes|hours|bytes|[kMG]i?B|numbers?|bits|steps?|words?|subwords|tokens|"
+UNIT = re.compile(r"\b(?:(?:milli|micro)?seconds?|ms|minutes|hours|bytes|[kMG]i?B|numbers?|bits|steps?|words?|subwords|tokens|"
                   r"positions?|characters|sentences|lines|rows?|tensors|updates?|epochs|links|per \w+|fraction|factor|probability|"
-                  r"operations|axes|snapshots|learning rate|candidates|translations|classes|\d+ %|percent|no unit)\b|\[0,1\)|\[0,1\]", re.I)
+                  r"operations|axes|snapshots|learning rate|candidates|translations|classes|\d+ %|percent|no unit)\b|\[0,1[)\]]", re.I)
 NUMBER = r"\b(?:double|float|int|long|T|std::size_t|std::u?int\d+_t)>? (\w+)"
 
 

@@ -116,6 +116,7 @@ template <class Matrix, class Vector>
 contextual_source(Matrix, Matrix, Vector, nn::context_gate<Matrix, Vector>) -> contextual_source<Matrix, Vector>;
 
 /// Target words that depend on the source sentence: y' = E y ⊙ σ(M c + m), with c from the encoder's contextual_source.
+/// Choi, Cho, Bengio 2017.
 template <class Matrix, class Vector>
 struct contextual_target {
     Matrix words;                           // [V,E]
@@ -135,7 +136,7 @@ struct contextual_target {
 template <class Matrix, class Vector>
 contextual_target(Matrix, nn::context_gate<Matrix, Vector>) -> contextual_target<Matrix, Vector>;
 
-/// Features through a linear layer: x_t = f_t W + b.
+/// Features through a linear layer: x_t = f_t W + b. No published source.
 template <class Matrix, class Vector>
 struct projected {
     Matrix W;  // [F,E]
