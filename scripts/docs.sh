@@ -19,7 +19,7 @@ Otherwise these pages show pictures.
   --no-run          do not build and run the steps of the course; their pages then lack output and pictures
   --no-browser      no WebAssembly, even if emcc is installed
   --captions MODEL  the model of the page that translates captions; scripts/browser.sh --train makes one
-  --names           only check that every public name has a comment; needs only Doxygen and Python
+  --names           only check that every public name has a complete comment; needs only Doxygen and Python
 END
 }
 
@@ -66,7 +66,7 @@ export PYTHONDONTWRITEBYTECODE=1
 checked=$heed_builds/docs/names_checked
 sources=$(cd "$heed_root" && doxygen --version && find include docs/site -type f -print0 | sort -z | xargs -0 sha256sum)
 if [[ $only_names == yes && -r $checked && $(<"$checked") == "$sources" ]]; then
-    echo "Every public name has a comment: checked by a build of the site from the same sources"
+    echo "Every public name has a complete comment: checked by a build of the site from the same sources"
     exit 0
 fi
 rm -rf "$work/xml"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_names.py --root ROOT --xml DIR [--members] [--pages]: every public name has a comment.
+"""check_names.py --root ROOT --xml DIR [--members] [--pages]: every public name has a complete comment.
 
-The rules are in rules.py, the pages in subjects.py.
+The rules are in rules.py and, for the parts of a comment, in parts.py; the pages are in subjects.py.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import names
 import operations
+import parts
 import rules
 import subjects
 
@@ -38,10 +39,13 @@ def main() -> int:
         faults.append(name)
         print(f"include/{name.header}:{name.first}: the comment of {name.full} lacks an equation, shapes (`y = …: x [B,T] -> "
               "[B]`) or, indented, a derivative (`∂x += …`)", file=sys.stderr)
+    incomplete = parts.faults(public, given.root / "include")
+    for fault in incomplete:
+        print(fault, file=sys.stderr)
     members = sum(len(name.members) for name in public)
-    print(f"{len(public)} public names, {len(faults)} without a comment or with an incomplete one; {members} members, "
-          f"{len(found) - len(faults)} are data explained by their type")
-    return 1 if faults else 0
+    print(f"{len(public)} public names, {len(faults) + len(incomplete)} without a comment or with an incomplete one; {members} "
+          f"members, {len(found) - len([each for each in found if each in faults])} are data explained by their type")
+    return 1 if faults or incomplete else 0
 
 
 if __name__ == "__main__":

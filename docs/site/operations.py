@@ -113,7 +113,8 @@ def write(site: SiteMap, public: list[Name]) -> None:
     text = ["---", "hide-toc: true", "---", "", "# Operations", "",
             "The operations of policies, layers and losses: `ops::linear(x, W)`. Each runs on owning tensors, in a "
             "thread's workspace and on the tape. ∂x is the derivative of the loss by x, and `∂x += …` is added to it "
-            "in the backward pass. B is the batch, T source positions, S steps or queries; the other letters are sizes.", "",
+            "in the backward pass. B is the batch, T source positions, S steps or queries; the other letters are sizes. "
+            "Tensors with other shapes: each operation throws heed::shape_error before it writes anything.", "",
             "How to add one: [write an operation](../docs/how_to/write_an_operation.md).", "",
             "```{list-table}", ":class: operations", ":header-rows: 1", ":widths: 20 30 22 28", "",
             "* - call", "  - equation", "  - shapes", "  - derivative"]

@@ -34,6 +34,9 @@ namespace heed::inline HEED_TARGET {
 
 /// An attention mechanism: a score, a normalizer and a combiner, stored by value. Invalid combinations fail to compile,
 /// with a message of one sentence (policy/check.hpp); docs/explanation/composition.md lists the valid ones.
+///
+/// A call throws shape_error if tensors, lengths, masks or the state do not fit the memory, and heed::error if the
+/// memory has dropped positions that the call needs.
 template <class Score, class Normalize, class Combine>
 struct attention {
     Score score;

@@ -426,8 +426,8 @@ private:
         }
     }
 
-    /// Throws if a rank that this rank waits for has left. Messages that it sent before may still arrive, so this rank
-    /// waits a little longer after the notice.
+    /// Throws heed::error if a rank that this rank waits for has left. Messages that it sent before may still arrive,
+    /// so this rank waits a little longer after the notice.
     void check_others(const char* what, std::chrono::nanoseconds waited)
     {
         if (waited < std::chrono::milliseconds(1)) return;

@@ -114,8 +114,8 @@ public:
     /// A submitted request, returned by `submit`. It may outlive the batcher.
     class request {
     public:
-        /// Waits for the results and moves them out: one per line. Throws the exception of the work for a line,
-        /// too_late at the deadline, or `heed::translator::canceled`.
+        /// Waits for the results and moves them out: one per line. Throws too_late at the deadline,
+        /// `heed::translator::canceled`, or the exception of the work for a line.
         std::vector<Result> get()
         {
             if (shared_->is_of_parent()) {  // the threads may hold the mutex forever
@@ -152,6 +152,7 @@ public:
         std::condition_variable changed_;
     };
 
+    /// Throws heed::error if a limit is 0, or if the workers cannot be started.
     explicit batcher(work translate, batcher_limits limits = {})
         : batcher(
               long_work([translate = std::move(translate)](const std::vector<std::string>& lines, const Options& how,

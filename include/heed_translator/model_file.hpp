@@ -69,7 +69,8 @@ inline void save_model(const std::filesystem::path& path, const translator_file&
     heed::io::save(path, to_archive(model));
 }
 
-/// Runs body() and prefixes its errors with the name of this file, unless they begin with it.
+/// Runs body(). Throws heed::error if it does, with the name of this file as a prefix, unless the message begins with
+/// it.
 auto about(const std::filesystem::path& file, auto&& body)
 {
     try {
@@ -80,7 +81,7 @@ auto about(const std::filesystem::path& file, auto&& body)
     }
 }
 
-/// Checks the sizes claimed by a file against its tensors.
+/// Throws heed::error unless the sizes claimed by a file fit its tensors.
 inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
 {
     const system_kind& kind = kind_of(model.how);
@@ -106,8 +107,8 @@ inline std::size_t count_numbers(const heed::io::archive& archive)
     return count;
 }
 
-/// A new system for a file, whose parameters may have at most twice the numbers of the file. Larger claims of the
-/// options that pass check_sizes() are rejected before allocation, and a single missing tensor is still reported by
+/// A new system for a file, whose parameters may have at most twice the numbers of the file. Throws heed::error before
+/// allocation for larger claims of the options that pass check_sizes(); a single missing tensor is still reported by
 /// name.
 inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive, const translator_file& model)
 {
@@ -121,7 +122,7 @@ inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive,
     }
 }
 
-/// Throws if a number of a file is not finite.
+/// Throws heed::error if a number of a file is not finite.
 inline void require_finite(const system& read)
 {
     if (const auto bad = read.not_finite())
@@ -133,6 +134,7 @@ inline void require_finite(const system& read)
 inline constexpr const char* smaller_entry = "weights";
 
 /// A quantized file of a model: its weights in "int8" or "bf16". Tensors shared by source and target are stored once.
+/// Throws heed::error if the model is quantized already, except from "bf16" to "int8".
 inline heed::io::archive to_smaller(const translator_file& model, const std::string& numbers)
 {
     if (model.weights != "F32" && (numbers != "int8" || model.weights == "I8"))

@@ -117,9 +117,11 @@ struct options {
     std::size_t embedding = 256, hidden = 256, alignment = 256;
     bool context = false, input_feeding = false;
     std::size_t coverage = 100, window = 10, last = 5;
-    std::size_t layers = 1, width = 3, heads = 1, longest = 1024;
+    std::size_t layers = 1, width = 3, heads = 1;
+    std::size_t longest = 1024;  // learned positions
     std::string norm = "pre", positions = "sinusoidal", activation = "relu", share_embeddings = "none";
-    std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
+    std::size_t batch = 64, epochs = 20;
+    std::size_t min_count = 1, patience = 5;  // occurrences of a word; epochs without progress
     std::uint64_t seed = 1;
     double dropout = 0.2, learning_rate = 1e-3, clip = 1, label_smoothing = 0;
     std::size_t bpe = 0;           // merges; 0: none are learned (but codes may be given)

@@ -69,7 +69,9 @@ struct part_of_search {
 
 /// The options of a search.
 struct search_options {
-    std::size_t beam = 12, block_ngrams = 0, min_length = 0, max_length = 0, best = 1;
+    std::size_t beam = 12, block_ngrams = 0;
+    std::size_t min_length = 0, max_length = 0;  // in tokens; see translate_options
+    std::size_t best = 1;
     double length_penalty = 0.6, coverage_penalty = 0;
     part_of_search part{};
     /// Called for each sentence, by its number, before each step of its search. If it returns false, the sentence gets

@@ -96,6 +96,133 @@ grep -q 'the comment of heed::ops::without_derivative lacks' found || fail "a mi
 grep -q '^include/heed/names.hpp:30: struct heed::bare_type' found || fail "the location of a name is wrong: $(grep bare_type found)"
 if python3 "$site/check_names.py" --root . --xml xml >/dev/null 2>&1; then fail "almost no names were found, without an error"; fi
 
+# ---- the parts of a comment: errors, shapes, equation and source, units --------------------------------------------------
+
+mkdir -p parts/include/heed/score parts/include/heed/papers
+cat >parts/include/heed/errors.hpp <<'END'
+#pragma once
+namespace heed {
+namespace detail {
+inline void deep(int x)
+{
+    if (x > 0) throw x;
+}
+inline void middle(int x)
+{
+    deep(x);
+}
+}  // namespace detail
+/// Silent.
+inline void silent(int x)
+{
+    detail::middle(x);
+}
+/// Throws, but not how.
+inline void vague(int x) { require_shape(x); }
+/// Throws heed::error if x is not 0.
+inline void stated(int x) { throw_error({x}); }
+/// A reader. Throws std::bad_alloc.
+struct reader {
+    /// Its type has the error.
+    void read() const { check_open(0); }
+};
+/// A writer.
+struct writer {
+    writer() { start(); }
+    /// Calls no function that throws.
+    void end() const { requires_nothing("throw"); }
+
+private:
+    void start()
+    {
+        throw 1;
+    }
+};
+/// The base of readers.
+struct base {
+    /// Throws shape_error if it is empty.
+    virtual void next() = 0;
+};
+/// A reader with the base's errors.
+struct derived : base {
+    void next() override { throw 1; }
+};
+/// Takes a tensor.
+void without_shape(const tensor auto& x);
+/// Takes a tensor.
+void with_shape(const tensor auto& x);  // [B,T] -> [B]
+/// Takes a tensor of any shape, with numbers in [0,1].
+template <tensor X>
+void of_any_shape(const X& x);
+/// Waits for other processes.
+void without_unit(double timeout, int max_words);
+/// Waits, at most `timeout` seconds.
+void with_unit(double timeout);
+/// Options.
+struct options {
+    double timeout, interval = 3;  // between two calls
+    double delay = 1;              // in seconds
+    int length_penalty = 0;
+};
+}  // namespace heed
+END
+cat >parts/include/heed/score/scores.hpp <<'END'
+#pragma once
+namespace heed::score {
+/// The score with neither `e = x` nor a source.
+struct with_neither {
+    static auto parameters(auto& self, auto&& visit);
+};
+/// A complete score.
+///
+///     e = q · k     Luong et al. 2015, eq. 8
+struct complete {
+    static auto parameters(auto& self, auto&& visit);
+};
+/// e = q k. No published source.
+struct unpublished {
+    static auto parameters(auto& self, auto&& visit);
+};
+/// Leaves the scores unchanged.
+struct no_score {
+    static auto parameters(auto& self, auto&& visit);
+};
+}  // namespace heed::score
+END
+cat >parts/include/heed/papers/papers.hpp <<'END'
+#pragma once
+/// Luong et al. (2015), "Effective approaches".
+namespace heed::papers {
+/// Global attention.
+void without_equation();
+/// Global attention.
+///
+///     α = softmax(e)
+void with_equation();
+/// New parameters.
+void new_global(random_source& random);
+}  // namespace heed::papers
+END
+(cd parts && { cat "$site/Doxyfile" && echo "OUTPUT_DIRECTORY = $directory/parts"; } | doxygen - >/dev/null 2>&1)
+if python3 "$site/check_names.py" --root parts --xml parts/xml --least 5 >out 2>found; then fail "incomplete comments pass"; fi
+sed -n 's/^include[^ ]* [a-z]* heed::\(\S*\) \(throws without\|takes a tensor\|lacks an equation\|lacks a source\|lacks the unit\).*/\2: \1/p' found |
+    sort >names
+sort >expected <<'END'
+throws without: silent
+throws without: vague
+throws without: writer::writer
+takes a tensor: without_shape
+lacks an equation: score::with_neither
+lacks an equation: papers::without_equation
+lacks a source: score::with_neither
+lacks the unit: without_unit
+lacks the unit: options::timeout
+lacks the unit: options::interval
+END
+diff expected names >&2 || fail "the incomplete comments found are not those that lack a part"
+grep -q '^include/heed/errors.hpp:14: function heed::silent throws .*: add “Throws heed::error if …”' found ||
+    fail "the location or the cure of a fault is wrong: $(grep silent found)"
+
 # ---- broken links --------------------------------------------------------------------------------------------------------
 
 mkdir -p pages/sub

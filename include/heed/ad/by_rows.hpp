@@ -287,7 +287,8 @@ auto variables_beside(taped_family, const auto& visit)
     return detail::as_variables<T>{*at.on};
 }
 
-/// A row-wise program on the tape of its input, see ops/by_rows.hpp.
+/// A row-wise program on the tape of its input, see ops/by_rows.hpp. Throws shape_error if an operation of the program
+/// does.
 template <class Body, class In>
 auto by_rows(taped_family, const Body& body, const In& in, std::size_t rows, std::size_t work)
 {

@@ -109,7 +109,8 @@ struct element_of_module<M<First, Rest...>>
 /// ℓ(p), ∇ℓ(p) and H v. `parameters` are a module, and loss(tape, lifted module) returns a variable of rank 0; or a
 /// tensor, or a tuple of tensors (std::tie(W, b)), with loss(tape, variables...). `direction`, ∇ℓ and H v consist of
 /// tensors of the parameters' shapes. Plain tensors and targets in the loss are constants. `on` is cleared first; its
-/// memory is reused for the next product.
+/// memory is reused for the next product. Throws shape_error unless each tensor of the direction has the size of its
+/// parameter.
 template <class T, class Loss, class Parameters, class Direction>
 auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters& parameters,
                     const Direction& direction)

@@ -48,7 +48,7 @@ auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
     return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
 }
 
-/// Rejected with a single message: a tensor is not a module.
+/// Rejected with a single message: a tensor, of any shape, is not a module.
 template <class T, tensor X>
     requires(!parameterized<X>)
 auto lift(tape<T>& on, const X& x)

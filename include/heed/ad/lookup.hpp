@@ -95,7 +95,7 @@ sparse_gradient<T> gradient_rows(const var<T, N>& x)
     return lookups == nullptr ? sparse_gradient<T>{} : lookups->gradient;
 }
 
-/// After backward: multiplies ∂loss/∂x, dense or sparse, by a factor.
+/// After backward: multiplies ∂loss/∂x, dense or sparse, by a factor. Throws heed::error before backward.
 template <class T, std::size_t N>
 void scale_gradient(const var<T, N>& x, T factor)
 {
@@ -148,7 +148,8 @@ void require_rows_of_table(const char* where, const shape_of_rank<N>& table, con
 
 }  // namespace detail
 
-/// After backward: adds rows to the gradient of a table, which stays sparse if it was sparse or zero.
+/// After backward: adds rows to the gradient of a table, which stays sparse if it was sparse or zero. Throws
+/// shape_error unless `more` has rows of the table, in ascending order, without duplicates.
 template <class T, std::size_t N>
 void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 {
@@ -164,7 +165,8 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     waiting.gradient = {{ids, count}, rows, more.width};
 }
 
-/// After backward: these rows become the gradient of a table used only in lookups. They are not copied.
+/// After backward: these rows become the gradient of a table used only in lookups. They are not copied. Throws
+/// shape_error unless they are rows of the table, in ascending order, without duplicates.
 template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {

@@ -576,7 +576,7 @@ private:
         return *new (memory_.allocate(sizeof(slot<T>))) slot<T>{.value = value, .size = size};
     }
 
-    /// Throws if something is added to a gradient after it was final.
+    /// Throws heed::error if something is added to a gradient after it was final.
     void check_open(const slot<T>& s) const
     {
         if (s.final && going_back_) {

@@ -159,7 +159,8 @@ struct memory_by {
 template <class Score>
 memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
 
-/// Throws unless `more` can be appended to a memory: separate values if the memory has them, the same rows and widths.
+/// Throws heed::error unless `more` has separate values if the memory has them, and shape_error unless its rows and
+/// widths are those of the memory.
 void require_alike(const char* where, const auto& to, const auto& more)
 {
     if (to.values_given && !more.values_given) {

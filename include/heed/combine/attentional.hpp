@@ -22,7 +22,7 @@ namespace heed::inline HEED_TARGET::combine {
 ///
 /// h is the query, or the state of a state_and_word. The result is [B,H] instead of [B,D]. No bias, and
 /// `attentional{W_c}` wraps the weighted sum, as in the paper. A query with no visible position (an empty sentence)
-/// gets 0, and no gradient (docs/explanation/decisions.md).
+/// gets 0, and no gradient (docs/explanation/decisions.md). Throws shape_error unless W_c has D + Q rows.
 template <class Matrix, class Inner = weighted_sum>
 struct attentional : detail::wrapping_combiner<attentional<Matrix, Inner>, Inner> {
     Matrix W_c;  // [D+Q,H]

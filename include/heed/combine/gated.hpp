@@ -20,7 +20,8 @@ namespace heed::inline HEED_TARGET::combine {
 /// (theirs also reads the previous word and the context itself). `gated{W, b}` wraps the weighted sum. Many queries are
 /// computed at once, also in tiles. The gate of Qiu et al. 2025, before W_Q, is per_head::gated.
 ///
-/// h is the query, or the state of a state_and_word: the decoder's state before this step, in Bahdanau's order.
+/// h is the query, or the state of a state_and_word: the decoder's state before this step, in Bahdanau's order. Throws
+/// shape_error unless W has 1 or D columns.
 template <class Matrix, class Vector, class Inner = weighted_sum>
 struct gated : detail::wrapping_combiner<gated<Matrix, Vector, Inner>, Inner> {
     Matrix W;  // [Q,1] or [Q,D]

@@ -74,10 +74,10 @@ namespace heed::inline HEED_TARGET::combine {
 
 /// The dimensions of a group share their weights; each group's slice of the context is the expectation under them.
 ///
-///     c^d = Σ_j α_j^{g(d)} h_j^d,  g(d) = dG/D rounded down       ours, see score::additive_grouped
+///     c^d = Σ_j α_j^{g(d)} h_j^d,  g(d) = dG/D rounded down
 ///
 /// G must divide D. G = 1 is `weighted_sum`, G = D is `elementwise_sum`, and G = 2 gives the two directions of a
-/// bidirectional encoder separate weights.
+/// bidirectional encoder separate weights. No published source; see score::additive_grouped.
 struct grouped_sum {
     static constexpr combiner_traits traits{.weights = weight_kind::per_group};
 

@@ -34,7 +34,7 @@ class cache_tensor {
 public:
     cache_tensor() = default;
 
-    /// The first real[b] positions of each row of x [B,T,N].
+    /// The first real[b] positions of each row of x [B,T,N]. Throws shape_error unless the lengths fit.
     cache_tensor(const tensor_view<const T, 3>& x, const lengths_view& real)
         : rows_(x.shape[0]), positions_(x.shape[1]), width_(x.shape[2])
     {
@@ -64,7 +64,8 @@ public:
         return {rows_.empty() ? nullptr : row(0), shape()};
     }
 
-    /// Appends the first real[b] positions of each row of more [B,t,N] to the rows of this tensor.
+    /// Appends the first real[b] positions of each row of more [B,t,N] to the rows of this tensor. Throws shape_error
+    /// unless B, N and the lengths fit.
     void append(const tensor_view<const T, 3>& more, const lengths_view& real)
     {
         require_shape("cache_tensor::append", "the appended part", more.shape, {rows_.size(), more.shape[1], width_},
@@ -74,7 +75,8 @@ public:
         for (std::size_t b = 0; b < rows_.size(); ++b) rows_[b].extend(more[b].data, real[b], positions_, width_);
     }
 
-    /// These rows, in this order: a row may occur several times or not at all.
+    /// These rows, in this order: a row may occur several times or not at all. Throws shape_error if a row does not
+    /// exist.
     cache_tensor rows(std::span<const std::size_t> which) const
     {
         cache_tensor some;

@@ -7,7 +7,7 @@
 
 namespace heed::inline HEED_TARGET {
 
-/// A tensor filled with a value, of the family (and on the tape) of the tensor `beside`.
+/// A tensor filled with a value, of the family (and on the tape) of the tensor `beside`, which may have any shape.
 template <tensor Beside, std::size_t N>
 auto constant_like(const Beside& beside, const shape_of_rank<N>& shape, double value)
 {
@@ -24,7 +24,8 @@ auto constant_like(const Beside& beside, const shape_of_rank<N>& shape, double v
     }
 }
 
-/// x itself, or x as a constant of the family of `beside` if its rank is higher: on the tape of `beside`.
+/// x, of any shape, or x as a constant of the family of `beside` if the rank of that family is higher: on the tape of
+/// `beside`.
 template <tensor Beside, tensor X>
 auto same_family(const Beside& beside, X x)
 {

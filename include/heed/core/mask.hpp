@@ -123,7 +123,7 @@ public:
         return same;
     }
 
-    /// The lengths of these rows.
+    /// The lengths of these rows. Throws shape_error if a row does not exist.
     lengths rows(const std::vector<std::size_t>& which) const
     {
         std::vector<std::size_t> counts(which.size());

@@ -110,7 +110,7 @@ inline void require_some(const char* where, std::size_t count)
     if (count == 0) throw_error({where, ": the list is empty; give at least one"});
 }
 
-/// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
+/// Throws shape_error unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
 void require_one_per_mechanism(const char* where, const char* what, const auto& given, const auto& mechanisms)
 {
     const std::size_t is = count_of(given.of), must = count_of(mechanisms);
@@ -128,7 +128,7 @@ struct several_states {
     States of;             // one state for each
     std::size_t step = 0;  // the number of processed queries
 
-    /// Assigns each state from its taped counterpart, see attention_state.
+    /// Assigns each state from its taped counterpart, see attention_state. Throws shape_error if their numbers differ.
     template <class Taped>
         requires(!std::is_same_v<Taped, States>)
     several_states& operator=(const several_states<Taped>& taped)

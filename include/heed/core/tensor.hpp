@@ -163,7 +163,7 @@ struct family_among<Family, First, Rest...> {
 template <class... X>
 using common_family_of = typename detail::family_among<plain_family, std::remove_cvref_t<X>...>::type;
 
-/// The shape of a tensor.
+/// The shape of a tensor of any rank: {B, T} for [B,T].
 template <tensor X>
 shape_of_rank<rank_of<X>> shape_of(const X& x)
 {
@@ -196,7 +196,7 @@ tensor_view<T, N> view_of(const tensor_view<T, N>& x)
     return x;
 }
 
-/// The shape of a tensor that is a class with a view: a shared, workspace or cache tensor.
+/// The view of a tensor that is a class with a view: a shared, workspace or cache tensor.
 template <tensor X>
     requires requires(const X& x) { x.view().shape; }
 tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)

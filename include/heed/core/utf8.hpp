@@ -19,7 +19,7 @@ inline constexpr char32_t replacement_character = U'\uFFFD';
 /// One step through UTF-8: the character at a position and its number of bytes.
 struct utf8_character {
     char32_t code = replacement_character;
-    std::size_t length = 1;
+    std::size_t length = 1;  // in bytes
     bool valid = false;
 };
 

@@ -106,7 +106,8 @@ consteval std::size_t axes_of()
 
 }  // namespace detail
 
-/// The numbers from `data` on, row-major, with these sizes: `view_of(pointer, rows, columns)`.
+/// The numbers from `data` on, row-major, with these sizes: `view_of(pointer, rows, columns)`. Throws shape_error for a
+/// negative size, and for a null pointer to more than 0 numbers.
 template <detail::viewed_number T, std::integral... Sizes>
     requires(sizeof...(Sizes) > 0)
 tensor_view<T, sizeof...(Sizes)> view_of(T* data, Sizes... sizes)
@@ -118,7 +119,7 @@ tensor_view<T, sizeof...(Sizes)> view_of(T* data, Sizes... sizes)
 }
 
 /// The numbers of a std::vector, std::array, std::span or other contiguous container, [size], or with these sizes if
-/// their product is its size: `view_of(numbers, rows, columns)`.
+/// their product is its size: `view_of(numbers, rows, columns)`. Throws shape_error if it is not.
 template <class X, std::integral... Sizes>
     requires(detail::row_of_numbers<std::remove_reference_t<X>>)
 auto view_of(X&& numbers, Sizes... sizes)
@@ -139,7 +140,7 @@ auto view_of(X&& numbers, Sizes... sizes)
 }
 
 /// The numbers of an Eigen matrix [rows,columns] that is declared Eigen::RowMajor, or of a vector [size]. A block of a
-/// wider matrix is rejected, since its rows are not contiguous.
+/// wider matrix, with rows that are not contiguous, throws shape_error.
 template <class X>
     requires(detail::eigen_matrix<std::remove_reference_t<X>>)
 auto view_of(X&& matrix)
@@ -171,7 +172,7 @@ auto view_of(X&& matrix)
 }
 
 /// The numbers of a std::mdspan or a similar type: extent(i), data_handle() or data(), a static rank, and stride(i) if
-/// the layout may differ from row-major, which is rejected.
+/// the layout may differ from row-major. Throws shape_error if it does.
 template <class X>
     requires(detail::mdspan_like<std::remove_reference_t<X>>)
 auto view_of(X&& numbers)

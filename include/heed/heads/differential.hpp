@@ -32,7 +32,8 @@ namespace heed::inline HEED_TARGET::per_head {
 /// the authors' program it subtracts no mean, ε = 1e-5, and it precedes the factor 1 − λ_init. All heads share one λ.
 /// The paper's V is 2d; it initializes the gain to 1 and draws the vectors of λ from N(0, 0.1²).
 ///
-/// `step` returns the weights of all 2n heads; `weights(of_heads)` returns their differences.
+/// `step` returns the weights of all 2n heads; `weights(of_heads)` returns their differences. Throws shape_error unless
+/// the last axis of the contexts is a multiple of 2V.
 template <class Vector>
 struct differential {
     Vector lambda_q1, lambda_k1, lambda_q2, lambda_k2;  // [d]

@@ -82,7 +82,7 @@ auto gathered(const latent_memory<cache_tensor<T>>& from)
 /// The result is the same, except for rounding.
 enum class latent_form { cheaper, expanded, absorbed };
 
-/// Leaves c_j unchanged.
+/// Leaves c_j [...,C] unchanged.
 struct no_latent_norm {
     auto operator()(tensor auto latent) const { return latent; }
 
@@ -90,6 +90,8 @@ struct no_latent_norm {
 };
 
 /// c_j divided by its root mean square, times a gain for each dimension.
+///
+///     y = gain ⊙ c / √(mean(c²) + ε)         Zhang and Sennrich 2019
 template <class Vector>
 struct latent_norm {
     Vector gain;  // [C]
@@ -125,6 +127,9 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 /// and normalized queries, and the paper's W_UQ as W_Q. The equations have no norm of c_j; the models, and the authors'
 /// program, do (§3.1.2): give `latent_norm{gain}` as the last member. A model with a context extended after training
 /// (YaRN) also has a larger scale than 1/√(K + R): multiply W_Q and W_QR by its factor.
+///
+/// The calls are those of `attention`. They throw shape_error unless the matrices and the memory fit, and an extended
+/// memory must have no padding.
 template <class Matrix, class Normalize = normalize::softmax, class Norm = no_latent_norm>
 struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     std::size_t heads = 1;  // n

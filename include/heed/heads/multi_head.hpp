@@ -119,6 +119,8 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 ///
 /// A sixth argument may transform the concatenated contexts before W_O: per_head::gated, per_head::differential. A
 /// seventh, `biases`, adds biases to the four projections.
+///
+/// Throws shape_error unless the matrices, the memory and the state fit the heads; heed::error if there is no head.
 template <class Heads, class Matrix, class HeadTransform = per_head::identity, class Biases = no_biases>
 struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> {
     Heads heads;

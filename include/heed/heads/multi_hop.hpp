@@ -14,7 +14,8 @@
 
 namespace heed::inline HEED_TARGET {
 
-/// The next hop's query is this hop's query plus its context: the two have the same size.
+/// The next hop's query is this hop's query plus its context, both [B,Q]: q_{k+1} = q_k + c_k (Gehring et al. 2017,
+/// section 3.3). Throws shape_error if their shapes differ.
 struct add_context {
     auto operator()(const tensor auto& query, const tensor auto& context, std::size_t) const
     {
@@ -64,6 +65,7 @@ hopped_all(Contexts, State, Queries) -> hopped_all<Contexts, State, Queries>;
 /// argument's type. In a state_and_word, add_context adds to the state.
 ///
 /// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, the `query`.
+/// Throws heed::error if there is no hop, and shape_error unless the memory and the state have one part for each hop.
 template <class Hops, class Update = add_context>
 struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     Hops hops;

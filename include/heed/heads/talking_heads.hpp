@@ -140,7 +140,7 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 ///
 /// Many queries are computed in blocks: the scores of all heads for one block and sentence, about 2^18 numbers, are
 /// stored at a time and recomputed in the backward pass. `step` returns the mixed weights U, [B,n,T], which may be
-/// negative and need not sum to 1.
+/// negative and need not sum to 1. Throws shape_error unless P_l and P_w are [n,n].
 template <class Base, class Matrix>
 struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     Base base;   // a multi_head

@@ -113,7 +113,7 @@ struct tensor_entry {
         });
     }
 
-    /// Copies the values out; see copy_to.
+    /// Copies the values out. Throws heed::error unless T can represent every value of the dtype; see copy_to.
     template <storable T>
     std::vector<T> values() const
     {

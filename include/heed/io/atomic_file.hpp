@@ -138,7 +138,8 @@ public:
         });
     }
 
-    /// Renames the new file to the target. With existing::keep, it is an error if the target exists by then.
+    /// Renames the new file to the target. Throws heed::error if that fails and, with existing::keep, if the target
+    /// exists by then.
     void commit(existing there = existing::replace)
     {
         require_open();

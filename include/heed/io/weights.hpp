@@ -17,7 +17,8 @@
 /// A tensor's name is its dotted path, "decoder.attention.score.W"; matrices are stored in heed's layout, [in,out].
 namespace heed::inline HEED_TARGET::io {
 
-/// A tensor to store, converted to another type if one is given: `file.tensors.push_back(io::entry_of("x", x))`.
+/// A tensor of any shape to store, converted to another type if one is given:
+/// `file.tensors.push_back(io::entry_of("x", x))`.
 template <class As = void>
 tensor_entry entry_of(std::string name, const tensor auto& x)
 {

@@ -68,7 +68,7 @@ auto begin_of(const auto& cell, const tensor auto& h)
     }
 }
 
-/// The next state of a cell. `more`: where sentences end, if any do, and dropout between layers.
+/// The next state of a cell, from projected [B,G]. `more`: where sentences end, if any do, and dropout between layers.
 auto next_of(const auto& cell, const tensor auto& projected, const auto& state, const auto&... more)
 {
     constexpr bool has = requires { cell.step(projected, state, more...); };
@@ -82,7 +82,7 @@ auto next_of(const auto& cell, const tensor auto& projected, const auto& state, 
     }
 }
 
-/// One step of a cell, with dropout between its layers if it has several.
+/// One step of a cell, from projected [B,G], with dropout between its layers if it has several.
 auto step_of(const auto& cell, const tensor auto& projected, const auto& state, const dropout& drop)
 {
     if constexpr (requires { cell.layers; }) {

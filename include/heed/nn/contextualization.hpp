@@ -41,7 +41,8 @@ struct context_gate {
 template <class Matrix, class Vector>
 context_gate(Matrix, Vector) -> context_gate<Matrix, Vector>;
 
-/// A sentence as one vector, a nonlinear bag of words: x [B,T,E] -> [B,H]. Padding is ignored and may be NaN.
+/// A sentence as one vector, a nonlinear bag of words: x [B,T,E] -> [B,H]. Padding is ignored and may be NaN. Throws
+/// shape_error unless the lengths fit.
 ///
 ///     c = (1/T) Σ_t tanh(W x_t + b)           Choi, Cho, Bengio 2018, §4.3; 0 for a sentence without words
 auto sentence_context(const tensor auto& x, const lengths& real, const tensor auto& W, const tensor auto& b)

@@ -79,7 +79,9 @@ namespace heed::inline HEED_TARGET::nn {
 
 /// A convolution of images, [B,H·W,C] -> [B,H'·W',N].
 ///
-///     y(i,j) = Σ_{u,v,c} x(s i + u, s j + v, c) W[(u,v,c),:] + b      zeros beyond the edges; see ops::patches
+///     y(i,j) = Σ_{u,v,c} x(s i + u, s j + v, c) W[(u,v,c),:] + b           LeCun et al. 1998
+///
+/// Zeros beyond the edges; see ops::patches.
 template <class Matrix, class Vector>
 struct convolution {
     Matrix W;                // [k·k·C,N]

@@ -154,7 +154,7 @@ struct part_of_batch {
 ///
 /// With a `part`, which must outlive the object, a batch that is split among processes trains like the whole batch.
 struct dropout {
-    double rate = 0;
+    double rate = 0;  // the probability that a number is dropped
     random_source* random = nullptr;
     const part_of_batch* part = nullptr;
 

@@ -106,7 +106,7 @@ auto make_gru_reset_after(random_source& random, std::size_t input, std::size_t 
                            init.zeros(hidden)};
 }
 
-/// A learned state before the first word.
+/// A learned state before the first word, the same for each sentence: [B,H].
 template <class Vector>
 struct trained_start {
     Vector value;  // [H]
@@ -119,7 +119,7 @@ struct trained_start {
 template <class Vector>
 trained_start(Vector) -> trained_start<Vector>;
 
-/// A zero state before the first word.
+/// A zero state before the first word, [B,H].
 struct zero_start {
     std::size_t hidden = 0;
 

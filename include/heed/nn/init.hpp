@@ -12,7 +12,8 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Initial parameters. Each call takes one stream of the source, so that a model depends only on its seed.
+/// Initial parameters. Each call takes one stream of the source, so that a model depends only on its seed. Throws
+/// too_many_numbers, a heed::error, for more numbers than limited_numbers allows.
 namespace heed::inline HEED_TARGET::nn {
 
 /// Thrown if new parameters would have more numbers than limited_numbers allows, or than an array can have.

@@ -65,6 +65,8 @@ inline constexpr layer_norm_op layer_norm{};
 namespace heed::inline HEED_TARGET::nn {
 
 /// Layer normalization with a learned gain and bias: ops::layer_norm.
+///
+///     y = gain ⊙ (x − μ) / sqrt(σ² + ε) + bias           Ba et al. 2016, eq. 4
 template <class Vector>
 struct layer_norm {
     Vector gain;  // [N]

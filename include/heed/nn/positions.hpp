@@ -40,7 +40,7 @@ enum class wave_layout {
 struct sinusoidal_positions {
     wave_layout layout = wave_layout::interleaved;
 
-    auto operator()(const tensor auto& x, std::size_t first = 0) const
+    auto operator()(const tensor auto& x, std::size_t first = 0) const  // [B,S,D] -> [B,S,D]
     {
         using T = element_of<decltype(x)>;
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2];
@@ -74,14 +74,14 @@ private:
 
 /// A learned vector for each position.
 ///
-///     x_s + P_{first + s}                         Gehring et al. 2017, section 3.1
+///     y_s = x_s + P_{first + s}                   Gehring et al. 2017, section 3.1
 ///
 /// Throws heed::error for a position beyond the table.
 template <class Matrix>
 struct learned_positions {
     Matrix table;  // [P,D]
 
-    auto operator()(const tensor auto& x, std::size_t first = 0) const
+    auto operator()(const tensor auto& x, std::size_t first = 0) const  // [B,S,D] -> [B,S,D]
     {
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2], P = shape_of(table)[0];
         if (first + S > P) {

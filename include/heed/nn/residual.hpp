@@ -14,7 +14,7 @@
 /// A policy has `around(x, f, drop)` and `last_norm()`, the initial normalization after the last of several layers.
 namespace heed::inline HEED_TARGET::nn {
 
-/// Returns x unchanged.
+/// Returns x [...] unchanged, of any shape.
 struct identity {
     auto operator()(const tensor auto& x) const { return x; }
     static auto parameters(auto&, auto&&) { return identity{}; }

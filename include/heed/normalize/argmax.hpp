@@ -10,8 +10,8 @@ namespace heed::inline HEED_TARGET::normalize {
 ///
 ///     α_j = 1 if j = min argmax_k e_k, else 0
 ///
-/// Also suits a trained `hard`. Also works per dimension. The scores get no gradient; a row with no score above -inf
-/// gets weights 0.
+/// No published source. Also suits a trained `hard`. Also works per dimension. The scores get no gradient; a row with
+/// no score above -inf gets weights 0.
 struct argmax {
     static constexpr normalizer_traits traits{.shift_invariant = true, .differentiable = false};
 

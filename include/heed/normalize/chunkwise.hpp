@@ -81,7 +81,7 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 ///
 /// α, e [B,T] or [B,T,D], each dimension separately; s [1]. After the real positions of a row, and where e_j is -inf,
 /// β_j is 0. Each sum is relative to the maximum u of its window, so that a window does not underflow next to another
-/// one.
+/// one. Throws heed::error if w is 0.
 struct mocha_op : operation<mocha_op> {
     static constexpr ranks takes{2, 3};
 

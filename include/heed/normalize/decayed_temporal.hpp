@@ -64,7 +64,7 @@ struct decayed_temporal {
         return past_attention{blank(-std::numeric_limits<double>::infinity()), start_of(inner, blank)};
     }
 
-    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const  // [B,T] or [B,T,D]
     {
         return weigh(inner, ops::subtract_scaled_history(scores, memory.history, strength), memory.inner, at);
     }

@@ -131,7 +131,7 @@ struct dropout {
         own.has_window = cuts_windows<Inner>;
     });
 
-    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D]
     {
         return weigh(inner, scores, state, at);
     }

@@ -37,7 +37,8 @@ class history_of_words {
 public:
     explicit history_of_words(std::size_t documents) : of_(documents) {}
 
-    /// The state of `temporal` before the first step of a batch of sentences.
+    /// The state of `temporal` before the first step of a batch of sentences. Throws shape_error unless there is one
+    /// sentence for each document and the lengths fit.
     temporal::state<array<T, 2>> recall(const word_ids& words, const lengths& real) const
     {
         check("history_of_words::recall", words, real);
@@ -54,7 +55,8 @@ public:
         return past_attention{std::move(history)};
     }
 
-    /// Keeps the state of `temporal` after a batch of sentences that began with `recall`.
+    /// Keeps the state of `temporal`, [B,T], after a batch of sentences that began with `recall`. Throws shape_error
+    /// unless words, lengths and state fit.
     void keep(const word_ids& words, const lengths& real, const temporal::state<array<T, 2>>& state)
     {
         check("history_of_words::keep", words, real);

@@ -19,7 +19,8 @@ namespace heed::inline HEED_TARGET::normalize {
 ///
 /// The footnote, "adding an extra connection instead from temporal alignments", gives no formula. Ours is the smallest
 /// that fits (docs/explanation/decisions.md): one learned number w [1], and the sum of the weights so far, initially 0
-/// and in the shape of the scores, through which gradients flow. w = 0 is `inner`. Prefer `temporal`.
+/// and in the shape of the scores, through which gradients flow. w = 0 is `inner`. Prefer `temporal`. Throws
+/// shape_error unless w is [1].
 template <class Weight, class Inner = softmax>
 struct learned_temporal {
     Weight w;  // [1]
@@ -29,7 +30,7 @@ struct learned_temporal {
 
     auto start(auto&& blank) const { return past_attention{blank(0), start_of(inner, blank)}; }
 
-    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D]
     {
         return weigh(inner, modulated(scores, state), state.inner, at);
     }

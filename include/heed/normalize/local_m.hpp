@@ -50,7 +50,7 @@ struct local_m {
 
     const Inner& inner_in_window(const auto&) const { return inner; }
 
-    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const  // [B,T] or [B,T,D]
     {
         return detail::weigh_within<History>(around(at, shape_of(scores)[1]), inner, scores, memory, at);
     }

@@ -78,7 +78,7 @@ struct noisy {
         own.has_window = cuts_windows<Inner>;
     });
 
-    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D]
     {
         return weigh(inner, shaken(scores, at), state, at);
     }

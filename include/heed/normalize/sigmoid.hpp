@@ -64,7 +64,8 @@ namespace heed::inline HEED_TARGET::normalize {
 ///
 /// With bias 0, the default, a score of 0 has weight 1/2. A learned bias is one number per attention, and so per head
 /// of a multi_head. Also works per dimension. Positions beyond a row's length, and scores of -inf, get weight and
-/// gradient 0. Deviation: the bias is the same for all sentences, even where their lengths differ.
+/// gradient 0. Deviation: the bias is the same for all sentences, even where their lengths differ. Throws shape_error
+/// unless a learned bias is [1].
 template <class Bias = double>
 struct sigmoid {
     static constexpr normalizer_traits traits{.rowwise = true};

@@ -97,7 +97,7 @@ struct temperature {
         own.rowwise = rowwise<Inner>;
     });
 
-    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D]
     {
         return weigh(inner, cooled(scores, at), state, at);
     }

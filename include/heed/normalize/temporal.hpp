@@ -47,7 +47,7 @@ struct temporal {
 
     auto start(auto&& blank) const { return past_attention{blank(-std::numeric_limits<double>::infinity())}; }
 
-    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::softmax(at.visible(ops::subtract_history(scores, memory.history)), at.real);
     }

@@ -23,7 +23,7 @@ struct word_ids;
 
 namespace ops {
 
-/// The ranks of an operation's first tensor, from `least` to `most`.
+/// The ranks of an operation's first tensor, from `least` to `most` axes.
 struct ranks {
     std::size_t least = 0;
     std::size_t most = static_cast<std::size_t>(-1);

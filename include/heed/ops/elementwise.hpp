@@ -516,7 +516,7 @@ inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
 /// y = a / b, b repeated: [...] and [...] -> [...]      ∂a += ∂y / b,  ∂b −= y ∂y / b
 inline constexpr repeating_binary<functions::divide> divide{"divide"};
 /// y = a + b for policies, which add tensors of equal shapes. b is not repeated, so that a query with one row for a
-/// batch of many is rejected: [...] and [...] -> [...]
+/// batch of many throws shape_error: [...] and [...] -> [...]
 ///
 ///     ∂a += ∂y,  ∂b += ∂y
 inline constexpr binary<functions::add> add_same_shape{"add"};

@@ -32,7 +32,7 @@ struct word_ids {
 
 namespace ops {
 
-/// y[s,b] = E[ids[s,b]]: a table of embeddings E [V,N] -> [S,B,N].
+/// y[s,b] = E[ids[s,b]]: a table of embeddings E [V,N] -> [S,B,N]. Throws heed::error for an id that is V or more.
 ///
 ///     ∂E[ids[s,b]] += ∂y[s,b]                    on the tape: ad/lookup.hpp
 struct lookup_op : operation<lookup_op> {

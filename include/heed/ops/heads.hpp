@@ -35,6 +35,7 @@ struct split_tensor {
 };
 
 /// x [B,S,n·d] as heads [B,n,S,d], for an attention's queries, keys and values; its contexts are split in the same way.
+/// Throws shape_error unless the number of heads divides the last axis.
 template <tensor X>
 auto split_heads(X&& x, std::size_t heads)
 {

@@ -95,8 +95,8 @@ expected_words<T> expect(word_ids words, const target_weights<T>& how = {})
 
 namespace detail {
 
-/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target with a nonzero weight is
-/// in the vocabulary.
+/// Throws shape_error unless there is a target and a weight for each row of `rows`, [S,B], and heed::error unless each
+/// target with a nonzero weight is in the vocabulary.
 template <class T>
 void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const expected_words_view<T>& targets,
                      const char* where, const char* of)
@@ -150,6 +150,7 @@ void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, 
 
 /// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), the term of each row in cross_entropy(logits, targets, ε):
 /// logits [S,B,V] -> [S,B], or [B,V] -> [B]. Rows of weight 0 (padding) are not read and get 0.
+/// Throws heed::error for a target beyond V with another weight.
 ///
 ///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
 struct cross_entropy_per_word_op : detail::smoothed_operation<cross_entropy_per_word_op> {
@@ -184,7 +185,7 @@ struct cross_entropy_per_word_op : detail::smoothed_operation<cross_entropy_per_
 inline constexpr cross_entropy_per_word_op cross_entropy_per_word{};
 
 /// ℓ = Σ_r weight_r (−log p_r[target_r]), in nats: logits [S,B,V] or [B,V], or x [S,B,N], W [N,V], b [V] -> []. Rows of
-/// weight 0 (padding) are not read.
+/// weight 0 (padding) are not read. Throws heed::error for a target beyond V with another weight.
 ///
 ///     cross_entropy(logits, targets, ε)      p = softmax(logits): logits [S,B,V], or [B,V] for one step
 ///     cross_entropy(x, W, b, targets, ε)     p = softmax(x W + b): x [S,B,N], W [N,V], b [V]

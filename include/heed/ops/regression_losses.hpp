@@ -32,7 +32,8 @@ struct squared_error {
     static auto slope_b(const auto& x, const auto& t) { return 2 * (t - x); }
 };
 
-/// −t log σ(x) − (1 − t) log(1 − σ(x)) = max(x, 0) − x t + log(1 + exp(−|x|)). `require` throws unless 0 <= t <= 1.
+/// −t log σ(x) − (1 − t) log(1 − σ(x)) = max(x, 0) − x t + log(1 + exp(−|x|)). `require`
+/// throws heed::error unless 0 <= t <= 1.
 struct binary_cross_entropy {
     static constexpr bool mean = false;
 
@@ -66,7 +67,8 @@ struct binary_cross_entropy {
 
 }  // namespace functions
 
-/// ℓ = Σ_i w_i rule(x_i, t_i), divided by Σ_i w_i if the rule is a mean. See the top of this file for w.
+/// ℓ = Σ_i w_i rule(x_i, t_i), divided by Σ_i w_i if the rule is a mean. See the top of this file for w. Throws
+/// heed::error for a target that the rule does not accept.
 template <class Rule>
 struct number_loss : operation<number_loss<Rule>> {
     const char* name;

@@ -101,7 +101,8 @@ struct step_of_op : move_operation<step_of_op, std::size_t> {
 };
 inline constexpr step_of_op step_of{};
 
-/// The inverse of step_of, in place: y [B,N] becomes step s of x [B,S,N].
+/// The inverse of step_of, in place: y [B,N] becomes step s of x [B,S,N]. Throws shape_error unless y fits and s
+/// exists.
 template <class T>
 void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 {
@@ -131,7 +132,7 @@ struct block_op : operation<block_op> {
 inline constexpr block_op block{};
 
 /// y = the same elements in another shape: x [...] -> a shape with the same number of elements. A view on the tape and
-/// in the workspace. One size may be -1 and is computed from the others.
+/// in the workspace. One size may be -1 and is computed from the others. Throws shape_error if the sizes do not fit.
 ///
 ///     ops::reshaped(x, 2, -1)      ops::reshaped(x, shape_of_rank<2>{2, 12})
 ///

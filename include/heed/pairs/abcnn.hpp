@@ -120,7 +120,8 @@ inline constexpr pool_windows_op pool_windows{};
 /// j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, and pooling restores
 /// S columns, so that blocks can be stacked. The paper pads all sentences to one length, and the padding affects
 /// results. Here a sentence has the same result in a batch as alone; the result of an empty sentence is 0
-/// (docs/explanation/decisions.md).
+/// (docs/explanation/decisions.md). Calls throw shape_error if lengths, W or the width of a window do not fit, or if a
+/// sentence is too long for W_0 or W_1.
 namespace heed::inline HEED_TARGET::abcnn {
 
 /// A batch of sentence pairs.
@@ -140,7 +141,7 @@ auto match_matrix(const auto& pair)
     return ops::match_matrix(pair.first, pair.second, pair.first_real, pair.second_real);
 }
 
-/// Before the convolution: the words only.
+/// Before the convolution: the words only, F_0 = x and F_1 = y.
 struct words_alone {
     auto operator()(auto pair) const { return pair; }
 
@@ -188,6 +189,8 @@ template <class Matrix>
 feature_maps(Matrix, Matrix) -> feature_maps<Matrix>;
 
 /// After the convolution: the mean of w columns.
+///
+///     F^p[:,j] = (1/w) Σ_{k=j}^{j+w-1} F^c[:,k]     BCNN
 struct average_pooling {
     auto operator()(const auto& columns, std::size_t width) const
     {

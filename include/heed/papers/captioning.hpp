@@ -39,7 +39,7 @@ auto gated(auto W, auto U, auto v, auto W_beta, auto b_beta)  // …, [Q,1], [1]
 /// = true}`.
 ///
 ///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9
-auto hard(auto W, auto U, auto v, const normalize::hard& draw)
+auto hard(auto W, auto U, auto v, const normalize::hard& draw)  // [Q,A], [D,A], [A]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, draw, combine::weighted_sum{}};
 }
@@ -48,7 +48,9 @@ auto hard(auto W, auto U, auto v, std::uint64_t seed)
     return xu2015::hard(std::move(W), std::move(U), std::move(v), normalize::hard{.seed = seed});
 }
 
-/// λ Σ_i (1 - Σ_t α_ti)²: encourages attending to every location once, over all steps; eq. 14.
+/// Encourages attending to every location once, over all steps: weights [B,T] of each step.
+///
+///     loss = λ Σ_i (1 - Σ_t α_ti)²            eq. 14
 template <tensor Weights>
 auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source, const lengths& target,
                        double lambda = 1)

@@ -91,7 +91,7 @@ inline auto retention(double gamma)
 }
 
 /// Several heads, γ = 1 − 2^(−5−h) of head h (eq. 8), without the subsequent norm and gate (nn/layer_norm.hpp).
-auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
+auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)  // [Q,nK], [D,nK], [D,nV], [nV,O]
 {
     std::vector<decltype(sun2023::retention(1))> all;
     for (std::size_t h = 0; h < heads; ++h)

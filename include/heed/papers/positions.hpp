@@ -56,7 +56,7 @@ namespace heed::inline HEED_TARGET::papers::raffel2020 {
 /// no later keys; with `both_ways`, as in an encoder, the second half of all buckets is for later keys. Section 2.1 has
 /// no formula; this is the authors' code (mesh, transformer_layers.py).
 struct buckets {
-    std::int32_t count = 32, longest = 128;
+    std::int32_t count = 32, longest = 128;  // distances in positions
     bool both_ways = false;
 
     /// The bucket of query − key.
@@ -96,7 +96,7 @@ private:
 
 /// Attention with a learned bias for each head and distance.
 ///
-///     softmax(q_i · k_j + b_{h, bucket(i − j)})                  section 2.1; no scale
+///     α_ij = softmax_j(q_i · k_j + b_{h, bucket(i − j)})         section 2.1; no scale
 ///
 /// Deviation: in the paper all layers share one table; here each attention has its own. An encoder's buckets are `{32,
 /// 128, true}`, a decoder's are the default.
@@ -125,8 +125,8 @@ inline auto rotary()
 /// Extrapolation".
 namespace heed::inline HEED_TARGET::papers::press2022 {
 
-/// The slope of head h of H: 2^(−8 (h+1) / H). std::exp2 may set errno, so a compiler would call it for every key;
-/// since this function is [[gnu::const]], the slope is computed once for all keys.
+/// The slope of head h of H: m_h = 2^(−8 (h+1) / H). std::exp2 may set errno, so a compiler would call it for every
+/// key; since this function is [[gnu::const]], the slope is computed once for all keys.
 [[gnu::const, gnu::noinline]] inline double slope(std::int32_t head, std::size_t heads)
 {
     return std::exp2(-8.0 * (head + 1) / static_cast<double>(heads));
@@ -164,7 +164,7 @@ struct linear_bias_of_program {
 /// Attention with linear biases, for one of `heads` heads; a multi_head passes each head its index. For queries that
 /// see no later keys, `attend(memory, queries, causal{})`: it would prefer later keys.
 ///
-///     softmax(q_i Kᵀ + m · [−(i − 1), …, −2, −1, 0])            section 3
+///     α_i = softmax(q_i Kᵀ + m_h · [−(i − 1), …, −2, −1, 0])    section 3
 ///
 /// For a model of the authors' code with a number of heads that is not a power of 2, use alibi_of_program(). Deviation:
 /// dot products are scaled, as in the Transformer; the paper omits the scale from its equation.
@@ -174,7 +174,8 @@ inline auto alibi(std::size_t heads)
                      combine::weighted_sum{}};
 }
 
-/// As alibi, with the slopes of the authors' code.
+/// As alibi, with the slopes of the authors' code: m_h = 2^(−8 (2 (h − P) + 1) / 2P) for a head h from P on, see
+/// linear_bias_of_program.
 inline auto alibi_of_program(std::size_t heads)
 {
     return attention{score::modified{score::scaled_dot{}, linear_bias_of_program{heads}}, normalize::softmax{},

@@ -20,7 +20,9 @@
 /// whole model. Deviation: in the paper, padding affects the results; here it does not.
 namespace heed::inline HEED_TARGET::papers::yin2016 {
 
-/// BCNN: convolution and average pooling, no attention; section 3.
+/// BCNN: convolution and average pooling, no attention.
+///
+///     F^c_i = tanh(c_i W + b),  F^p[:,j] = (1/w) Σ_{k=j}^{j+w-1} F^c[:,k]           section 3
 auto bcnn(auto W, auto b, std::size_t w)  // [wD,N], [N]
 {
     return abcnn::block{abcnn::words_alone{}, std::move(W), std::move(b), w, abcnn::average_pooling{}};
@@ -44,6 +46,8 @@ auto abcnn2(auto W, auto b, std::size_t w)  // [wD,N], [N]
 }
 
 /// ABCNN-3: both.
+///
+///     F_0a = W_0 Aᵀ,  F_1a = W_1 A,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]
 auto abcnn3(auto W_0, auto W_1, auto W, auto b, std::size_t w)  // [words,D] twice, [w·2D,N], [N]
 {
     return abcnn::block{abcnn::feature_maps{std::move(W_0), std::move(W_1)}, std::move(W), std::move(b), w,
@@ -65,7 +69,7 @@ struct block_sizes {
     std::size_t channels = 0;  // numbers per word that the block reads
     std::size_t maps = 0;
     std::size_t width = 0;
-    std::size_t longest = 0;
+    std::size_t longest = 0;  // words of a sentence
 };
 
 /// Makes the blocks of a model; blocks with `before` read at most `longest` words.

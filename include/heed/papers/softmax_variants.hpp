@@ -38,8 +38,11 @@ auto adaptive(auto a)
 /// Gupta, Dar, Goodman, Ciprut and Berant 2021, "Memory-efficient Transformers via Top-k Attention".
 namespace heed::inline HEED_TARGET::papers::gupta2021 {
 
-/// Attention to the k keys with the largest scores, softmax(top_k(Q Kᵀ / √d)) V: the weights of Zhao et al. 2019,
-/// "Explicit Sparse Transformer". Deviation: all scores equal to the k-th largest get a weight.
+/// Attention to the k keys with the largest scores.
+///
+///     C = softmax(top_k(Q Kᵀ / √d)) V               the weights of Zhao et al. 2019, "Explicit Sparse Transformer"
+///
+/// Deviation: all scores equal to the k-th largest get a weight.
 inline auto top_k(std::size_t k)
 {
     return attention{score::scaled_dot{}, normalize::top_k{k}, combine::weighted_sum{}};
@@ -57,7 +60,9 @@ struct soft_cap {
     auto operator()(const auto& e, const score_index&) const { return cap * tanh(e / cap); }
 };
 
-/// Attention with softly capped scores, softmax(c · tanh(Q Kᵀ / √d / c)) V; c is 50 in the paper's models.
+/// Attention with softly capped scores; c is 50 in the paper's models.
+///
+///     C = softmax(c · tanh(Q Kᵀ / √d / c)) V
 inline auto capped(double cap = 50)
 {
     return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},

@@ -69,6 +69,8 @@ namespace heed::inline HEED_TARGET::papers::shazeer2020 {
 /// The Transformer's heads, with scores and weights mixed over heads; in the paper, the numbers of heads may differ.
 ///
 ///     L_g = Σ_h P_l[h,g] Q_h K_hᵀ / √d,  U_v = Σ_g P_w[g,v] softmax(L_g)           section 4
+///
+/// P_l and P_w are [n,n], the others as in vaswani2017::multi_head.
 auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto P_l, auto P_w)
 {
     return heed::talking_heads{
@@ -81,7 +83,9 @@ auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, au
 /// Henry, Dachapally, Pawar and Chen 2020, "Query-Key Normalization for Transformers".
 namespace heed::inline HEED_TARGET::papers::henry2020 {
 
-/// Attention of queries and keys of length 1, with a learned scale g [1]: softmax(g · Q̂ K̂ᵀ) V.
+/// Attention of queries and keys of length 1, with a learned scale g [1].
+///
+///     C = softmax(g · Q̂ K̂ᵀ) V
 ///
 /// The paper initializes g = log2(L² − L), where L is a length that most sentences do not exceed.
 auto normalized(auto g)
@@ -113,7 +117,8 @@ namespace heed::inline HEED_TARGET::papers::deepseek2024 {
 ///
 ///     softmax_j((q_i^C · W_UK c_j + q_i^R · k_j^R) / √(K + R)),  c_j = x_j W_DKV,  k_j^R = RoPE(x_j W_KR)
 ///
-/// The arguments are those of heed::latent_heads. If queries are compressed, pass the compressed ones, c^Q.
+/// The arguments are those of heed::latent_heads: W_Q [Q,n·K], W_QR [Q,n·R], W_DKV [D,C], W_KR [D,R], W_UK [n·K,C],
+/// W_UV [n·C,V], W_O [n·V,O]. If queries are compressed, pass the compressed ones, c^Q.
 auto latent(std::size_t heads, auto W_Q, auto W_QR, auto W_DKV, auto W_KR, auto W_UK, auto W_UV, auto W_O)
 {
     return latent_heads{heads,           std::move(W_Q),  std::move(W_QR), std::move(W_DKV),

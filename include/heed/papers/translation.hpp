@@ -86,11 +86,12 @@ auto global_concat(auto W_a, auto v_a) { return luong2015::global(score::concat{
 
 /// a_t = softmax(W_a h_t)                      eq. 8, "location"; W_a [Q,S_max]
 ///
-/// Deviation: a sentence longer than the number of columns of W_a is an error; the paper ignores the remaining words.
+/// Deviation: a sentence longer than the number of columns of W_a throws shape_error; the paper ignores the remaining
+/// words.
 auto global_location(auto W_a) { return luong2015::global(score::location{std::move(W_a)}); }
 
-/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2. Deviation: if t is beyond the end
-/// of the sentence, the window stays at its last word; in the paper, it would be empty.
+/// Monotonic alignment, local-m: the window [p_t - D, p_t + D], p_t = t and D = reach; section 3.2. Deviation: if t is
+/// beyond the end of the sentence, the window stays at its last word; in the paper, it would be empty.
 auto local_m_of(auto score, std::size_t reach)
 {
     return attention{std::move(score), normalize::local_m{reach}, combine::weighted_sum{}};
@@ -112,7 +113,7 @@ auto local_p_of(auto score, auto W_p, auto v_p, std::size_t reach)  // [Q,P], [P
                      combine::weighted_sum{}};
 }
 /// … with the dot score.
-auto local_p(tensor auto W_p, tensor auto v_p, std::size_t reach = 10)
+auto local_p(tensor auto W_p, tensor auto v_p, std::size_t reach = 10)  // [Q,P], [P]
 {
     return luong2015::local_p_of(score::dot{}, std::move(W_p), std::move(v_p), reach);
 }
@@ -201,7 +202,9 @@ auto make_temporal(random_source& random, const bahdanau2015::sizes& n = {})
 
 /// Temporal attention that remembers only the last n steps: future work, section 3, last paragraph. heed's choice:
 /// before step n, it remembers all steps.
-auto recent_temporal(auto W, auto U, auto v, std::size_t steps)
+///
+///     b_{t,j} = exp(e_{t,j}) / Σ_{k=t-n}^{t-1} exp(e_{k,j})
+auto recent_temporal(auto W, auto U, auto v, std::size_t steps)  // [Q,A], [D,A], [A]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::recent_temporal{steps},
                      combine::direction_split{}};
@@ -209,6 +212,8 @@ auto recent_temporal(auto W, auto U, auto v, std::size_t steps)
 
 /// The past as a learned connection instead of a divisor: footnote 3, where it performed worse. The paper gives no
 /// formula: the single weight w and the sum of past weights are heed's choice.
+///
+///     α_t = softmax(u_t),  u_{t,j} = e_{t,j} + w Σ_{k<t} α_{k,j}
 auto learned_temporal(auto W, auto U, auto v, auto w)  // …, [1]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)},

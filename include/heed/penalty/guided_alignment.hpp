@@ -82,7 +82,7 @@ namespace heed::inline HEED_TARGET::penalty {
 using links = std::vector<std::pair<int, int>>;
 
 /// The links of each sentence as a matrix A [B,S,T]: each link of a target step with n links is 1/n; a step without
-/// links has zeros. Duplicate links count once.
+/// links has zeros. Duplicate links count once. Throws shape_error for a link outside the matrix.
 template <class T>
 array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t steps, std::size_t positions)
 {
@@ -114,7 +114,8 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
 /// use `ops::scale` for the paper's mean over target words and its share of the cost.
 ///
 /// Deviation: below `floor` the logarithm continues as its tangent, so that a weight of exactly 0 (a window, sparsemax)
-/// has a finite loss and a gradient of at most A/floor (docs/explanation/decisions.md).
+/// has a finite loss and a gradient of at most A/floor (docs/explanation/decisions.md). Throws heed::error unless
+/// `floor` is above 0.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
                       const lengths& source, const lengths& target, double floor = 1e-6)

@@ -16,7 +16,8 @@
 /// Calls a score's hooks, with a default for each hook that the score does not have.
 ///
 /// A score that wraps another (`with_coverage{additive{…}, …}`) adds a term to the projected query or to the keys, and
-/// the innermost score compares them. So a kernel for the innermost score works for every score that wraps it.
+/// the innermost score compares them. So a kernel for the innermost score works for every score that wraps it. If
+/// tensors do not fit, a call throws shape_error, which names the score.
 namespace heed::inline HEED_TARGET::score::over {
 
 /// The innermost score, which compares queries with keys.
@@ -130,7 +131,7 @@ auto match(const Score& score, const auto& projected, const auto& plain_keys, co
                          over::keys(score, plain_keys, state), over::innermost_state(score, state));
 }
 
-/// The keys that a score computes from annotations, once per batch, or the annotations themselves if it has no
+/// The keys [B,T,A] that a score computes from annotations [B,T,D], once per batch, or the annotations if it has no
 /// `prepare`. `first`: the position of the first annotation, for scores that read it.
 template <class Score>
 auto prepare(const Score& score, const tensor auto& annotations, std::size_t first = 0)
@@ -144,7 +145,8 @@ try {
     detail::rethrow_naming(found, score, {detail::named("the annotations", annotations)});
 }
 
-/// The keys of later annotations, given the earlier keys, for a score that carries values from key to key.
+/// The keys [B,t,A] of later annotations, given the earlier keys [B,T,A], for a score that carries values from key to
+/// key.
 template <class Score>
 auto continue_keys(const Score& score, const tensor auto& keys, const tensor auto& before)
 {
@@ -242,7 +244,7 @@ try {
     detail::rethrow_naming(found, score, {detail::named("the state", state)});
 }
 
-/// The state after a step, given its weights and its context.
+/// The state after a step, given its weights [B,T] or [B,T,N] and its context [B,D].
 template <class Score, class State>
 auto advance(const Score& score, State&& state, const tensor auto& weights, const tensor auto& context, const auto& at)
 try {

@@ -42,7 +42,7 @@ struct step_context {
     /// The query as passed by the caller, [B,Q] or its parts.
     const Query& query() const { return given; }
 
-    /// The scores, -inf at masked positions. A normalizer calls this after modifying the scores.
+    /// The scores [B,T,...], -inf at masked positions. A normalizer calls this after modifying the scores.
     decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
 };
 
@@ -65,7 +65,7 @@ struct plain_step_context {
     lengths_view real;
     std::size_t step = 0, head = 0;
 
-    const auto& visible(const tensor auto& scores) const { return scores; }  // nothing is hidden
+    const auto& visible(const tensor auto& scores) const { return scores; }  // [B,T,...]; nothing is hidden
 };
 
 }  // namespace heed::inline HEED_TARGET

@@ -17,6 +17,8 @@
 ///
 ///     α = weigh(normalize, e, state, at)
 ///     c = combined(combine, α, values, at)
+///
+/// If tensors do not fit, they throw shape_error, which names the policy.
 namespace heed::inline HEED_TARGET {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
@@ -33,8 +35,8 @@ auto start_of(const Normalize& normalize, const auto& blank)
     }
 }
 
-/// Converts scores to weights. A normalizer without state may take `(scores, at)`; masked positions of its scores are
-/// already -inf.
+/// Converts scores to weights, [B,T] -> [B,T] or [B,T,N] -> [B,T,N]. A normalizer without state may take `(scores,
+/// at)`; masked positions of its scores are already -inf.
 template <class Normalize>
 auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -60,7 +62,7 @@ try {
     detail::rethrow_naming(found, normalize, {detail::named("the scores", scores)});
 }
 
-/// A normalizer's state after a query.
+/// A normalizer's state after a query with these scores and weights, [B,T] or [B,T,N].
 template <class Normalize>
 auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor auto& weights, const auto& state,
              const auto& at)
@@ -84,8 +86,8 @@ struct weights_and_next {
 template <class Weights, class Next>
 weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
 
-/// Weights and next state at once. A normalizer that computes them together declares `weigh_and_advance` in addition to
-/// `operator()` and `advance`.
+/// Weights and next state at once, from scores [B,T] or [B,T,N]. A normalizer that computes them together declares
+/// `weigh_and_advance` in addition to `operator()` and `advance`.
 template <class Normalize>
 auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -101,7 +103,7 @@ try {
     detail::rethrow_naming(found, normalize, {detail::named("the scores", scores)});
 }
 
-/// The weights for the combiner, after `weights_for_combiner` (dropout on weights).
+/// The weights for the combiner, [B,T] or [B,T,N], after `weights_for_combiner` (dropout on weights).
 template <class Normalize>
 auto combiner_weights(const Normalize& normalize, const tensor auto& weights, const auto& at)
 try {
@@ -133,7 +135,8 @@ decltype(auto) inside_of(const Normalize& normalize, const auto& found)
     return normalize.inner_in_window(found);
 }
 
-/// Combines weights and values into a context, with a combiner that takes the step context or with one that does not.
+/// Combines weights [B,T] or [B,T,N] and values [B,T,D] into a context [B,D], with a combiner that takes the step
+/// context or with one that does not.
 template <class Combine>
 auto combined(const Combine& combine, const tensor auto& weights, const tensor auto& values, const auto& at)
 try {
@@ -157,7 +160,7 @@ try {
 const auto& summing(const auto& combine) { return combine; }
 const auto& summing(const wraps_another auto& combine) { return heed::summing(combine.inner); }
 
-/// The context after the combiners that wrap the innermost one.
+/// The context [B,.] after the combiners that wrap the innermost one.
 template <class Combine>
 auto finished(const Combine&, const tensor auto& context, std::size_t, const auto&)
 {

@@ -18,7 +18,8 @@ namespace heed::inline HEED_TARGET::score {
 ///
 /// This is `additive` with its W stacked on its U: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and
 /// W_k the last D. As in the paper, W is split in half by default; for other sizes, `concat{W, v, Q}`. No deviation. No
-/// bias by default; `concat{W, v, Q, b}` adds one inside the tanh.
+/// bias by default; `concat{W, v, Q, b}` adds one inside the tanh. Throws shape_error if W has an odd number of rows
+/// and Q is not given, or fewer than Q rows.
 template <class Matrix, class Vector, class Bias = no_bias>
 struct concat {
     Matrix W;                         // [Q+D,A]

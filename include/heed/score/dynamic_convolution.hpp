@@ -76,7 +76,7 @@ enum class kernel_over {
 };
 
 /// Base class of a score that depends on the query and the distance alone: `kernel(query)` [...,K] holds the weights by
-/// distance, before the softmax; `side` gives the column of distance 0.
+/// distance, before the softmax; `side` gives the column of distance 0. Throws shape_error if K is 0.
 template <class Self>
 struct convolution {
     static constexpr score_traits traits{

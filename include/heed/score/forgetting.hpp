@@ -27,7 +27,7 @@ namespace heed::inline HEED_TARGET::score {
 ///     changed(scores, sums)      scores [B·S,T], sums Σ_{l=j+1..i} log f_l [B·S,T]
 ///
 /// Two columns (1, −F_j), F_j = Σ_{l≤j} log f_l, are put before the base's keys: their inner product with (F_i, 1) is
-/// that sum.
+/// that sum. Throws shape_error for a KV cache in which a query would come before the first key of its sentence.
 template <class Self, class Base, class Matrix, class Vector>
 struct over_gates : over::around<Self, Base> {
     Matrix w;  // [D,1]

@@ -95,7 +95,7 @@ struct kernel : inner_product<kernel<Features>> {
 
 /// φ(x) = elu(x) + 1, one feature for each dimension: Katharopoulos et al. 2020, eq. 7. No parameters.
 struct elu_plus_one {
-    auto operator()(const tensor auto& x) const { return ops::elu_plus_one(x); }
+    auto operator()(const tensor auto& x) const { return ops::elu_plus_one(x); }  // [...,D] -> [...,D]
     static auto parameters(auto&, auto&&) { return score::elu_plus_one{}; }
 };
 
@@ -111,9 +111,9 @@ struct elu_plus_one {
 /// constant is subtracted in the exponent, so ‖x‖² / √D should stay below about 100 in float, and 1e-6 is not added.
 template <class Matrix>
 struct positive_random {
-    Matrix Omega;
+    Matrix Omega;  // [D,m]
 
-    auto operator()(const tensor auto& x) const
+    auto operator()(const tensor auto& x) const  // [...,D] -> [...,m]
     {
         const auto scaled = ops::scale(x, 1 / std::sqrt(std::sqrt(static_cast<double>(shape_of(x).back()))));
         return ops::positive_features(ops::linear(scaled, Omega), scaled);

@@ -55,7 +55,8 @@ struct keys_up_to_query {
         return there;
     }
 
-    /// For query number `step`, as in `recall`.
+    /// For query number `step`, as in `recall`. Throws shape_error if it would come before the first key of a sentence
+    /// of a KV cache.
     static keys_up_to_query of_step(std::size_t step, const auto& memory)
     {
         return at(1, memory.real, [&](std::size_t n, std::size_t) {

@@ -76,7 +76,7 @@ auto position_numbers(const tensor auto& parameter, const tensor auto& annotatio
 ///
 /// W has one column for each position up to the longest sentence, S_max. The keys are position numbers, so that each
 /// position keeps its own score inside a window; `attention::extend` continues them. Deviation: the paper ignores words
-/// beyond S_max; here a longer sentence is an error (docs/explanation/decisions.md).
+/// beyond S_max; here a longer sentence throws shape_error (docs/explanation/decisions.md).
 template <class Matrix>
 struct location {
     Matrix W;  // [Q,S_max]

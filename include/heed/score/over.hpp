@@ -122,7 +122,7 @@ struct around {
     static constexpr bool passes_state = std::is_same_v<Memory, over::base_remembers>;
     static constexpr score_traits traits = traits_around_score<Base>();
 
-    auto prepare(const tensor auto& annotations, std::size_t first = 0) const
+    auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // [B,T,D] -> [B,T,A]
     {
         return over::prepare(base, annotations, first);
     }
@@ -168,7 +168,7 @@ struct around {
 
     template <class State = no_score_state>
         requires(passes_state || !std::is_same_v<State, no_score_state>)
-    auto operator()(const auto& query, const tensor auto& plain_keys, const State& now = {}) const
+    auto operator()(const auto& query, const tensor auto& plain_keys, const State& now = {}) const  // [B,T]
     {
         return self().match(self().project(query), plain_keys, now);
     }

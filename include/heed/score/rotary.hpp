@@ -38,7 +38,8 @@ struct number_of_query {
 /// Keys are rotated once per batch, after the base has prepared them; `attention::extend` continues with the next
 /// position. Queries and keys count from 0, regardless of padding; in a KV cache each sentence has its own position
 /// (policy/query_numbers.hpp). `ops::rotate` rotates by arbitrary positions or tables. The rotated width is even. Heads
-/// of a multi_head may share keys. No deviation.
+/// of a multi_head may share keys. No deviation. Throws shape_error for an odd width, or if the query does not have one
+/// row for each sentence.
 template <class Base>
 struct rotary : over::score_adaptor<rotary<Base>, Base> {
     using over::score_adaptor<rotary<Base>, Base>::base;

@@ -10,6 +10,8 @@ namespace heed::inline HEED_TARGET::score {
 /// score::scaled_dot whose tiles round the operands of their products to bfloat16 (ops::attend_tiled_in_bfloat16), for
 /// attentions and heads of floats:
 ///
+///     e_j = qᵀ k_j / √d                       Vaswani et al. 2017, eq. 1
+///
 ///     attention{score::scaled_dot_in_bfloat16{}, normalize::softmax{}, combine::weighted_sum{}}
 ///
 /// Calls without tiles, such as `step` and few queries (heed::explain reports the path), and tiles with a history or

@@ -38,7 +38,7 @@ coverage_state(Coverage, Weights) -> coverage_state<Coverage, Weights>;
 ///     auto state = attend.start(memory, state);
 ///
 /// N is 100 in the papers. Other coverages: `with_gated_coverage` and `with_fertility` (Tu et al. 2016). Ours: for
-/// weights per dimension, α_{t,j} is their mean.
+/// weights per dimension, α_{t,j} is their mean. Throws shape_error unless the word and a given c_0 fit.
 template <class Base, class Matrix, class Cell>
 struct with_coverage : over::score_adaptor<with_coverage<Base, Matrix, Cell>, Base> {
     using over::score_adaptor<with_coverage<Base, Matrix, Cell>, Base>::base;

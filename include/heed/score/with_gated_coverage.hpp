@@ -23,7 +23,7 @@ namespace heed::inline HEED_TARGET::score {
 ///     auto state = attend.start(memory, attend.score.start_from(memory, first));    // first [B,T,N]
 ///
 /// Other coverages: `with_fertility`, of the same paper, and `with_coverage` (Mi et al. 2016). Ours: for weights per
-/// dimension, α_{t,j} is their mean.
+/// dimension, α_{t,j} is their mean. Throws shape_error unless a given C_0 fits.
 template <class Base, class Matrix, class Cell>
 struct with_gated_coverage : over::score_adaptor<with_gated_coverage<Base, Matrix, Cell>, Base> {
     using over::score_adaptor<with_gated_coverage<Base, Matrix, Cell>, Base>::base;

@@ -111,7 +111,7 @@ location_state(Features, Weights) -> location_state<Features, Weights>;
 ///
 /// U_f f is added to the keys of any base score. α_0 is zero. The state is F ∗ α instead of α, so that filters read
 /// beyond the edges of a window. The width of the filters is odd. Deviations: no bias; F is not mirrored, as in every
-/// toolkit. Ours: for weights per dimension, α is their mean.
+/// toolkit. Ours: for weights per dimension, α is their mean. Throws shape_error unless given weights α_0 fit.
 template <class Base, class Matrix>
 struct with_location : over::score_adaptor<with_location<Base, Matrix>, Base> {
     using over::score_adaptor<with_location<Base, Matrix>, Base>::base;

@@ -53,7 +53,7 @@ struct all_weights {};   // Σ_{i<t} α_i
 /// M ξ is added to the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, have
 /// "extra components to the pre-normalized attention". Weights before the first step and beyond the sentence are 0. The
 /// paper's global fertility and bilingual symmetry are terms of a loss. Ours: for weights per dimension, α is their
-/// mean.
+/// mean. Throws shape_error unless M has an odd number of rows.
 template <class Base, class Matrix, class Which = last_weights>
 struct with_neighbors : over::score_adaptor<with_neighbors<Base, Matrix, Which>, Base> {
     using over::score_adaptor<with_neighbors<Base, Matrix, Which>, Base>::base;

@@ -21,7 +21,8 @@ namespace heed::inline HEED_TARGET::score {
 /// project the query, s + W_r a, with W_r [R,D]). Feng et al.'s terms for fertility and distortion belong to the cost.
 ///
 /// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word; c_t is the combiner's
-/// result, of any width. After a step, a_t is `next.score.state` [B,R], for a decoder that also reads it.
+/// result, of any width. After a step, a_t is `next.score.state` [B,R], for a decoder that also reads it. Throws
+/// shape_error unless there is one word for each row, and unless a given a_0 fits.
 template <class Base, class Matrix, class Cell>
 struct with_recurrence : over::score_adaptor<with_recurrence<Base, Matrix, Cell>, Base> {
     using over::score_adaptor<with_recurrence<Base, Matrix, Cell>, Base>::base;

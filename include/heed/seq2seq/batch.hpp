@@ -68,7 +68,7 @@ inline source_batch make_source(std::span<const id_sentence* const> sentences, c
     return batch;
 }
 
-/// A training batch, in which targets[b] is the translation of sources[b].
+/// A training batch, in which targets[b] is the translation of sources[b]. Throws shape_error if their numbers differ.
 template <class T>
 training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
                                       std::span<const id_sentence* const> targets, const special_ids& special = {})

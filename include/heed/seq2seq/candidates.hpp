@@ -51,6 +51,7 @@ public:
     }
 
     /// The words for one batch: ascending, without duplicates, all below `vocabulary`. They include the special words.
+    /// Throws shape_error unless the lengths fit the words.
     std::vector<std::uint32_t> of(const source_batch& source, std::size_t vocabulary,
                                   const special_ids& special = {}) const
     {
@@ -101,7 +102,8 @@ private:
     std::function<void(std::span<const std::uint32_t>, const std::function<void(std::uint32_t)>&)> of_phrases_;
 };
 
-/// The positions of words in an ascending list that contains every word, except words with weight 0.
+/// The positions of words in an ascending list that contains every word, except words with weight 0. Throws heed::error
+/// for a word that is not in the list.
 template <class T = float>
 word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words, std::span<const T> weights = {})
 {

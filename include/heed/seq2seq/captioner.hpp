@@ -161,7 +161,9 @@ template <class Attention, class Matrix, class Vector, class Cell>
 captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matrix, Matrix, Matrix, Vector)
     -> captioner<Attention, Matrix, Vector, Cell>;
 
-/// Decodes a batch of images with a captioner: an own_model, for decoding_by. The captioner must outlive it.
+/// Decodes a batch of images with a captioner: an own_model, for decoding_by. The captioner must outlive it. Throws
+/// shape_error unless `step` gets a word and room for scores of each row, and heed::error for a row that does not
+/// exist.
 ///
 ///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(pictures));
 ///     seq2seq::decoding_by<float, decltype(steps)> at_work(steps, B);

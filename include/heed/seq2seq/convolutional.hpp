@@ -98,7 +98,8 @@ struct convolutional_encoder {
     Vector b_out;  // [E]
     double gradient_scale = 1;
 
-    /// z and √(T/2) (z + e), for words [T,B] or features [B,T,F].
+    /// z and √(T/2) (z + e), for words [T,B] or features [B,T,F]. Throws shape_error unless each row has a length that
+    /// fits.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embedding::require_source("convolutional_encoder::encode", source);
@@ -185,7 +186,7 @@ convolutional_state(std::vector<Past>, std::vector<Attention>, std::size_t) -> c
 ///     g_i = E y_{i-1} + P_i,  x = W_in g + b_in,  N layers,  t = W_out x + b_out
 ///     p(y_i) = softmax(W_o t_i + b)           Gehring et al. 2017, sections 3.1 to 3.3
 ///
-/// Convolutions read only earlier words: each layer stores k-1 inputs.
+/// Convolutions read only earlier words: each layer stores k-1 inputs. Throws heed::error if there are no layers.
 template <class Matrix, class Vector, class Positions, class Layer>
 struct convolutional_decoder {
     Matrix embedding;  // [V,E]

@@ -71,11 +71,14 @@ public:
     decoding& operator=(const decoding&) = delete;
     virtual ~decoding() = default;
 
-    virtual std::size_t rows() const = 0;             // current number of rows
-    virtual std::size_t vocabulary() const = 0;       // current size of the output layer
-    virtual void step(const word_ids& previous) = 0;  // every row reads its previous word
+    virtual std::size_t rows() const = 0;        // current number of rows
+    virtual std::size_t vocabulary() const = 0;  // current size of the output layer
 
-    /// The `most` most probable next words of each row, and the log-probability of the word also[row].
+    /// Every row reads its previous word. Throws shape_error unless there is one word for each row.
+    virtual void step(const word_ids& previous) = 0;
+
+    /// The `most` most probable next words of each row, and the log-probability of the word also[row]. Throws
+    /// heed::error if `also` is neither empty nor one word for each row.
     virtual void propose(std::size_t most, std::span<const std::uint32_t> also, candidates<T>& into) = 0;
 
     /// The scores of all words after the last step, [R,V]; valid until the next step.
@@ -84,13 +87,14 @@ public:
     virtual bool has_attention() const = 0;  // whether there are attention weights
 
     /// The attention weights of this row at the last step: one number per real position, averaged over heads and
-    /// dimensions.
+    /// dimensions. Throws heed::error if the row does not exist.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
 
-    /// Continues with these rows: row i takes the state of row rows[i].
+    /// Continues with these rows: row i takes the state of row rows[i]. Throws heed::error if a row does not exist.
     virtual void select(std::span<const std::size_t> rows) = 0;
 
-    /// Restricts the output layer to these words, ascending, without duplicates. They keep their ids.
+    /// Restricts the output layer to these words, which keep their ids. Throws heed::error unless they are below V, in
+    /// ascending order, without duplicates.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 
     /// The width of the beam, before the first step. A model may order its products by it, but not by the number of
@@ -100,7 +104,8 @@ public:
 
 namespace detail {
 
-/// Throws unless there is one row per sentence, as at the start of a search. The message begins with `where`.
+/// Throws heed::error unless there is one row per sentence, as at the start of a search. The message begins with
+/// `where`.
 inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
 {
     if (sentences == rows) return;
@@ -130,7 +135,7 @@ struct word_list {
         return places_.data();
     }
 
-    /// Throws for lists that restrict_to does not accept.
+    /// Throws heed::error for lists that restrict_to does not accept.
     static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
     {
         for (std::size_t i = 0; i < words.size(); ++i) {

@@ -47,7 +47,8 @@ source_batch source_of(const feature_batch<Features>& from)
     return {word_ids(shape[1], shape[0]), from.real};
 }
 
-/// A training batch with targets[b] for row b of the features. Its source has no words.
+/// A training batch with targets[b] for row b of the features. Its source has no words. Throws shape_error if the
+/// numbers of targets and rows differ.
 template <class T, class Features>
 training_batch<T> make_training_batch(const feature_batch<Features>& from, std::span<const id_sentence* const> targets,
                                       const special_ids& special = {})
@@ -115,6 +116,7 @@ template <class Matrix, class Vector>
 contextual_source(Matrix, Matrix, Vector, nn::context_gate<Matrix, Vector>) -> contextual_source<Matrix, Vector>;
 
 /// Target words that depend on the source sentence: y' = E y ⊙ σ(M c + m), with c from the encoder's contextual_source.
+/// Choi, Cho, Bengio 2017.
 template <class Matrix, class Vector>
 struct contextual_target {
     Matrix words;                           // [V,E]
@@ -134,7 +136,7 @@ struct contextual_target {
 template <class Matrix, class Vector>
 contextual_target(Matrix, nn::context_gate<Matrix, Vector>) -> contextual_target<Matrix, Vector>;
 
-/// Features through a linear layer: x_t = f_t W + b.
+/// Features through a linear layer: x_t = f_t W + b. No published source.
 template <class Matrix, class Vector>
 struct projected {
     Matrix W;  // [F,E]
@@ -242,7 +244,7 @@ struct projected_factory {
         return projected{init.glorot(n.vocabulary, n.embedding), init.zeros(n.embedding)};
     }
 };
-/// Makes `as_given`; the embedding must have the size of the features.
+/// Makes `as_given`. Throws shape_error unless the embedding has the size of the features.
 struct as_given_factory {
     auto operator()(const auto&, const embedding_sizes& n) const
     {

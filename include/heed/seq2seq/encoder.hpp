@@ -42,7 +42,8 @@ struct bidirectional_encoder {
     Start forward_start;
     Start backward_start;
 
-    /// The annotations [B,T,2H] of words [T,B] or of features [B,T,F], and the inputs of decoders.
+    /// The annotations [B,T,2H] of words [T,B] or of features [B,T,F], and the inputs of decoders. Throws shape_error
+    /// unless each row has a length that fits.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embedding::require_source("bidirectional_encoder::encode", source);
@@ -83,7 +84,8 @@ struct forward_encoder {
     Start start;
     direction reads = direction::forward;
 
-    /// The annotations [B,T,H] of words [T,B] or of features [B,T,F], and the inputs of decoders.
+    /// The annotations [B,T,H] of words [T,B] or of features [B,T,F], and the inputs of decoders. Throws shape_error
+    /// unless each row has a length that fits.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embedding::require_source("forward_encoder::encode", source);

@@ -118,7 +118,7 @@ auto cross_entropy_per_word(const tensor auto& readout, const auto& output, cons
     });
 }
 
-/// Throws unless this row exists. The message begins with `where`.
+/// Throws heed::error unless this row exists. The message begins with `where`.
 inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
 {
     if (row < rows) return;

@@ -31,6 +31,7 @@ concept own_model = std::floating_point<T> && requires(Steps& model, std::span<c
 };
 
 /// Wraps such a model for `beam`, `greedy`, `force` and `ensemble`. It refers to the model, which must outlive it.
+/// Throws heed::error for a model without words.
 ///
 ///     seq2seq::decoding_by<float, my_model> at_work(model, batch);
 ///     auto found = seq2seq::beam<float>(at_work, lengths{7, 5});       // of the sources, including end words

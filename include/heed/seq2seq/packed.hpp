@@ -143,7 +143,7 @@ struct decoder_panels {
     }
 
     /// The next state [R,H] and the readout [R,L] from the context [R,D] or, if `multiplied`, from its product with
-    /// [C ; C_o], [R,G+2L].
+    /// [C ; C_o], [R,G+2L]. Throws heed::error for a word without an embedding.
     void advance(const word_ids& previous, const T* seen, bool multiplied, cell_rows<const T> state, cell_rows<T> next,
                  T* t) const
     {

@@ -110,7 +110,7 @@ struct intermediate_state {
     Cell second;  // q, from the context
 
     auto operator()(const auto& cell, const tensor auto& input, const auto& before, const nn::dropout& drop,
-                    const auto& attend) const
+                    const auto& attend) const  // input [B,G] of u
     {
         const auto between = nn::step_of(cell, input, before, drop);
         auto seen = attend(nn::output_of(between));
@@ -131,7 +131,7 @@ intermediate_state(Cell) -> intermediate_state<Cell>;
 ///     s_i = f(s_{i-1}, E y_{i-1}),  c_i = attention(s_i, h)          Luong et al. 2015, §3
 struct current_state {
     auto operator()(const auto& cell, const tensor auto& input, const auto& before, const nn::dropout& drop,
-                    const auto& attend) const
+                    const auto& attend) const  // input [B,G] of f
     {
         auto next = nn::step_of(cell, input, before, drop);
         auto seen = attend(nn::output_of(next));

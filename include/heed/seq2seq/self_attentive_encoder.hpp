@@ -27,7 +27,8 @@ struct self_attentive_encoder {
     std::vector<Layer> layers;
     Last last;
 
-    /// The annotations [B,T,D] of words [T,B] or of features [B,T,F].
+    /// The annotations [B,T,D] of words [T,B] or of features [B,T,F]. Throws shape_error unless each row has a length
+    /// that fits.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embedding::require_source("self_attentive_encoder::encode", source);
@@ -74,6 +75,7 @@ self_attentive_encoder(Embedding, Positions, std::vector<Layer>, Last)
     -> self_attentive_encoder<Embedding, Positions, Layer, Last>;
 
 /// Makes encoders of the same width as the decoder's state and the embedding, with post-norm and sinusoidal positions.
+/// Throws shape_error if the two differ, and heed::error unless the number of heads divides the width.
 struct self_attentive_encoder_factory {
     std::size_t layers = 2, heads = 4;
     std::size_t feed_forward = 0;  // hidden units; 0: four times the width

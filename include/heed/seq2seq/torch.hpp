@@ -192,7 +192,8 @@ struct torch_layout {
                   "(seq2seq/torch.hpp), matrices by io::as_linear, or specialize io::torch_layout");
 };
 
-/// Lists the weights of a part, for your torch_layout.
+/// Lists the weights of a part, for your torch_layout. Throws shape_error for heads that nn.MultiheadAttention cannot
+/// have.
 void list_torch(auto& to, auto&& part, std::string_view prefix, std::string_view suffix = "_l0")
 {
     torch_layout<std::remove_cvref_t<decltype(part)>>::list(to, part, prefix, suffix);

@@ -31,6 +31,8 @@
 namespace heed::inline HEED_TARGET::seq2seq {
 
 /// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection.
+///
+///     x ← norm(x + SelfAttention(x)),  x ← norm(x + FFN(x))         with nn::post_norm, section 3.1
 template <class Attention, class Residual, class FeedForward>
 struct transformer_encoder_layer {
     Attention attention;
@@ -57,6 +59,8 @@ transformer_encoder_layer(Attention, Residual, FeedForward, Residual)
     -> transformer_encoder_layer<Attention, Residual, FeedForward>;
 
 /// One layer of the decoder: self-attention, attention to the source, a feed-forward network, each with a residual.
+///
+///     y ← norm(y + SelfAttention(y, no later words)),  y ← norm(y + Attention(y, x)),  y ← norm(y + FFN(y))
 template <class Self, class Cross, class Residual, class FeedForward>
 struct transformer_decoder_layer {
     Self self;    // to the previous words
@@ -171,7 +175,8 @@ struct transformer_state {
     }
 };
 
-/// Three matrices. The tables of a `transformer` are a policy with source(), target() and output().
+/// Three matrices: E_x of source words, E_y of target words, and logits = y W + b. The tables of a `transformer` are a
+/// policy with source(), target() and output().
 template <class Matrix>
 struct separate_tables {
     Matrix source_table;  // [V_x,D]
@@ -209,7 +214,8 @@ struct tied_tables {
 template <class Matrix>
 tied_tables(Matrix, Matrix) -> tied_tables<Matrix>;
 
-/// One matrix for everything: both languages share one vocabulary.          Vaswani et al. 2017, section 3.4
+/// One matrix for everything, E_x = E_y = Wᵀ: both languages share one vocabulary.          Vaswani et al. 2017,
+/// section 3.4
 template <class Matrix>
 struct shared_table {
     Matrix table;  // [V,D]
@@ -261,7 +267,7 @@ struct shared_table_factory {
     }
 };
 
-/// A whole Transformer; `papers::vaswani2017::translator` makes the paper's model.
+/// A whole Transformer, p(y_i) = softmax(y_i W + b); `papers::vaswani2017::translator` makes the paper's model.
 template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
 struct transformer {
     Tables words;         // separate_tables, tied_tables or shared_table

@@ -7,6 +7,8 @@
 namespace heed::inline HEED_TARGET::seq2seq {
 
 /// An encoder and a decoder that are trained together.
+///
+///     log p(y | x) = Σ_i log p(y_i | y_{<i}, encode(x))           Cho et al. 2014; Sutskever et al. 2014
 template <class Encoder, class Decoder>
 struct translator {
     Encoder encoder;

@@ -23,8 +23,8 @@ inline bool matrices_only(const std::string&, std::size_t rank) { return rank >=
 /// The settings of AdamW. The defaults for the rate, the decay and the parameters that decay (all) are those of
 /// PyTorch.
 struct adamw_settings {
-    double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-    double weight_decay = 0.01;  // λ
+    double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // learning rate, β₁, β₂, ε
+    double weight_decay = 0.01;                                      // λ
     /// Whether a parameter, such as "decoder.cell.W", with `rank` axes decays; if empty, all parameters decay.
     std::function<bool(const std::string& name, std::size_t rank)> decays{};
 

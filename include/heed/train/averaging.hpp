@@ -55,13 +55,14 @@ void set_parameters(const std::vector<T>& numbers, M& module)
 template <class T>
 class average_of_last {
 public:
-    /// Throws heed::error if `most` is 0.
+    /// The average of the last `most` snapshots. Throws heed::error if it is 0.
     explicit average_of_last(std::size_t most) : most_(most)
     {
         if (most == 0) throw error("the average of the last 0 models is not defined; average at least 1");
     }
 
-    /// Adds a snapshot of a model, or the numbers of copy_parameters; beyond `most` snapshots, drops the oldest.
+    /// Adds a snapshot of a model, or the numbers of copy_parameters; beyond `most` snapshots, drops the oldest. Throws
+    /// heed::error for a model of another size.
     void add(const parameterized auto& model) { add(copy_parameters<T>(model)); }
 
     void add(std::vector<T> numbers)

@@ -279,7 +279,8 @@ using stored_type = decltype(detail::stored(std::declval<const Part&>(), std::de
 
 }  // namespace detail
 
-/// Adds the state of an optimizer, an average or a sum of gradients to an archive; see `take`.
+/// Adds the state of an optimizer, an average or a sum of gradients to an archive; see `take`. Throws heed::error if a
+/// number is not finite, or if the archive has a part of this name.
 template <class T, class Rule>
 void put(io::archive& to, const optimizer<T, Rule>& from, const std::string& prefix = {})
 {

@@ -16,7 +16,7 @@ using sgd = optimizer<T, kernels::sgd_settings>;
 
 /// The settings of stochastic gradient descent with momentum. Momentum 0 gives gradient descent with weight decay.
 struct momentum_settings {
-    double rate = 1e-3;
+    double rate = 1e-3;       // learning rate
     double momentum = 0.9;    // μ
     double weight_decay = 0;  // λ
     bool nesterov = false;

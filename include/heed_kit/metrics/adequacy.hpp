@@ -54,6 +54,7 @@ inline std::vector<double> attention_received(const links& all, std::size_t sour
 
 /// The source words with a_i < threshold, in order. The papers give examples but no definition; this definition is
 /// ours. Function words may have no counterpart in correct translations, so compare systems on the same sentences.
+/// Throws heed::error unless the threshold is above 0.
 inline std::vector<std::size_t> overlooked_words(std::span<const double> received, const adequacy_options& how = {})
 {
     if (!(how.threshold > 0))

@@ -141,7 +141,8 @@ inline std::string pharaoh(const links& sure, const links& possible = {})
 }
 
 /// For each target word, the source word with the largest weight: the hard alignment of an attention matrix.
-/// `weights` is row-major [S,T], S target and T source words. Links below `threshold` are omitted.
+/// `weights` is row-major [S,T], S target and T source words. Links below `threshold` are omitted. Throws shape_error
+/// unless the rows are complete.
 inline links strongest_links(std::span<const float> weights, std::size_t source_length, float threshold = 0)
 {
     if (source_length == 0 ? !weights.empty() : weights.size() % source_length != 0)

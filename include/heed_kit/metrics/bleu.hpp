@@ -26,8 +26,8 @@ namespace heed::inline HEED_TARGET::metrics {
 struct bleu_counts {
     std::array<std::size_t, 4> matches{};
     std::array<std::size_t, 4> totals{};
-    std::size_t hypothesis_length = 0;
-    std::size_t reference_length = 0;
+    std::size_t hypothesis_length = 0;  ///< in words
+    std::size_t reference_length = 0;   ///< in words
 
     bleu_counts& operator+=(const bleu_counts& other)
     {

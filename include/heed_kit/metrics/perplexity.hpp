@@ -27,8 +27,11 @@ public:
         ++words_;
     }
 
-    std::size_t words() const { return words_; }                                           // number of words so far
-    double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }  // throws without words
+    std::size_t words() const { return words_; }  // number of words so far
+
+    /// −1/N Σ_i log p_i. Throws heed::error without words.
+    double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }
+    /// exp of that; the same error.
     double perplexity() const { return std::exp(nats_per_word()); }
 
 private:

@@ -40,7 +40,7 @@ void for_each_reference(std::string_view where, std::span<const Text> references
     if (!any) see(references.front());
 }
 
-/// Throws unless there is a set of references, and each set has the same number of lines as the hypotheses.
+/// Throws heed::error unless there is a set of references, and each set has the same number of lines as the hypotheses.
 template <class Text>
 void require_as_many(std::string_view where, std::size_t hypotheses, std::span<const std::vector<Text>> references)
 {

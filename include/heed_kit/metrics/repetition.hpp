@@ -27,7 +27,7 @@ struct repetition_options {
 /// A repetition: the words begin … begin + length - 1 have occurred before.
 struct repetition {
     std::size_t begin = 0;
-    std::size_t length = 0;
+    std::size_t length = 0;   ///< in words
     std::size_t earlier = 0;  ///< position of the earlier occurrence
     bool adjacent = false;    ///< immediately before
 };
@@ -38,7 +38,7 @@ struct repetition {
 /// continues after it. A phrase that consists of repetitions of a shorter phrase counts as repetitions of the shorter
 /// one:
 /// "a b a b a b a b" has three repetitions of two words. The paper does not define the count; this definition is ours.
-/// Time linear in the words (times the options' lengths).
+/// Time linear in the words (times the options' lengths). Throws heed::error if a minimum length is 0.
 inline std::vector<repetition> find_repetitions(std::span<const std::string> words, const repetition_options& how = {})
 {
     if (how.shortest == 0 || how.shortest_adjacent == 0)

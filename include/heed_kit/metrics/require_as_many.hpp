@@ -9,8 +9,8 @@
 
 namespace heed::inline HEED_TARGET::metrics::detail {
 
-/// Throws unless both texts have the same number of lines: line n of one corresponds to line n of the other. `where`
-/// begins the message.
+/// Throws heed::error unless both texts have the same number of lines: line n of one corresponds to line n of the
+/// other. `where` begins the message.
 inline void require_as_many(std::string_view where, std::size_t hypotheses, std::size_t references)
 {
     if (hypotheses == references) return;

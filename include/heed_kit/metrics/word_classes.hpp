@@ -56,7 +56,7 @@ std::vector<std::vector<float>> attention_by_dimension(const Rows& rows, std::si
 }
 
 /// The sharpness of each dimension for each target word: its largest weight. Arguments as above; returns
-/// [|Y|][dimensions].
+/// [|Y|][dimensions]. Throws heed::shape_error for rows of another size.
 template <class Rows>
 std::vector<std::vector<float>> sharpness_by_dimension(const Rows& rows, std::size_t positions, std::size_t dimensions)
 {

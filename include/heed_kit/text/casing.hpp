@@ -65,7 +65,8 @@ class usual_casing {
 public:
     usual_casing() = default;
 
-    /// Words in their usual forms. `capitals`: sentences usually begin with a capital.
+    /// Words in their usual forms. `capitals`: sentences usually begin with a capital. Throws heed::error for a word
+    /// that is listed twice.
     usual_casing(bool capitals, std::span<const std::string> words) : capitals_(capitals)
     {
         for (const std::string& word : words)

@@ -73,7 +73,7 @@ public:
         return true;
     }
 
-    /// As above for the line as text, which is valid until the next call.
+    /// Reads the next sentence as text, which is valid until the next call. Throws heed::error as `next` does.
     bool next_line(std::string_view& line)
     {
         errno = 0;
@@ -121,8 +121,8 @@ private:
     std::size_t number_ = 0;
 };
 
-/// All sentences of a stream. Throws as sentence_reader does, and if there is no sentence (unless empty lines are kept:
-/// then a stream without lines is also valid).
+/// All sentences of a stream. Throws heed::error as sentence_reader does, and if there is no sentence (unless empty
+/// lines are kept: then a stream without lines is also valid).
 inline std::vector<sentence> read_corpus(std::istream& stream, const std::string& name,
                                          empty_lines empty = empty_lines::refuse)
 {
@@ -171,7 +171,8 @@ struct parallel_corpus {
     std::size_t size() const { return source.size(); }
 };
 
-/// Reads two files that correspond line by line. Throws as read_corpus does, and if their line counts differ.
+/// Reads two files that correspond line by line. Throws heed::error as read_corpus does, and if their line counts
+/// differ.
 inline parallel_corpus read_parallel(const std::filesystem::path& source, const std::filesystem::path& target,
                                      empty_lines empty = empty_lines::refuse)
 {

@@ -43,7 +43,8 @@ public:
 
     lexicon() = default;
 
-    /// Learns from sentence pairs: Σ_n |source_n| |target_n| steps per round.
+    /// Learns from sentence pairs: Σ_n |source_n| |target_n| steps per round. Throws heed::error if the numbers of
+    /// sources and targets differ.
     static lexicon learn(id_lists sources, id_lists targets, const lexicon_options& how = {})
     {
         require_pairs(sources.size(), targets.size());
@@ -100,7 +101,8 @@ public:
         return lexicon(std::move(of), how.least);
     }
 
-    /// Learns from the links (source position, target position) of each sentence pair.
+    /// Learns from the links (source position, target position) of each sentence pair. Throws heed::error for a link
+    /// outside its pair, or if the numbers of sources, targets and lists differ.
     static lexicon of_links(id_lists sources, id_lists targets, std::span<const std::vector<std::pair<int, int>>> links,
                             double least = 1e-3)
     {

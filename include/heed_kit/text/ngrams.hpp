@@ -29,7 +29,7 @@ struct gram_hash {
     }
 };
 
-/// Calls see(n - 1, gram) for each n-gram of the text, n from 1 to `longest` (at most N).
+/// Calls see(n - 1, gram) for each n-gram of the text, n from 1 to `longest` words (at most N).
 template <std::size_t N>
 void for_each_gram(std::span<const std::uint32_t> text, std::size_t longest, auto&& see)
 {

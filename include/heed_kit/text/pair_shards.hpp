@@ -278,7 +278,7 @@ public:
         put_ids(parts[3], target, header_.target_vocabulary);
     }
 
-    /// Checks that each shard is full, and renames the file to its final name.
+    /// Renames the file to its final name. Throws heed::error if a shard is not full, and if writing fails.
     void commit()
     {
         for (std::size_t s = 0; s < shards_.size(); ++s) {

@@ -21,8 +21,8 @@ namespace heed::inline HEED_TARGET::text {
 
 /// Maximum lengths of the phrases of a pair, in words.
 struct phrase_options {
-    std::size_t longest_source = 4;  ///< at most 4
-    std::size_t longest_target = 8;
+    std::size_t longest_source = 4;  ///< words, at most 4
+    std::size_t longest_target = 8;  ///< words
 };
 
 /// A phrase pair of a sentence pair: source words begin … end - 1, and the target words of their translation.

@@ -116,7 +116,8 @@ public:
     const std::vector<piece>& list() const { return list_; }
 
     /// The subwords of a word; the first begins with "▁", and their concatenation is "▁" and the word. A character that
-    /// is in no subword is a separate subword, together with adjacent characters of this kind.
+    /// is in no subword is a separate subword, together with adjacent characters of this kind. Throws heed::error if
+    /// SentencePiece rejects the word.
     sentence split(const std::string& word) const
     {
         sentence pieces;
@@ -137,7 +138,7 @@ public:
         return text;
     }
 
-    /// Subwords from the lines of to_text().
+    /// Subwords from the lines of to_text(). Throws heed::error for other text.
     static sentence_pieces from_text(std::string_view text)
     {
         std::string kind;

@@ -49,7 +49,7 @@ public:
             if (at_ == some_.size()) refill();
             return some_[at_++];
         }
-        /// The next numbers.
+        /// The next `count` numbers; throws heed::error after the last one.
         void next(std::size_t count, std::vector<std::uint32_t>& to)
         {
             to.clear();

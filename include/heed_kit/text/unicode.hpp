@@ -23,7 +23,8 @@
 #include <vector>
 
 /// The functions of ICU (Debian: libicu-dev) that heed uses: normalization, word segmentation, and conversion to lower,
-/// upper and title case. Programs that include this header must link icuuc; with CMake, heed::raw_text.
+/// upper and title case. Programs that include this header must link icuuc; with CMake, heed::raw_text. They throw
+/// heed::error if ICU fails, and for more than 512 MiB of text.
 namespace heed::inline HEED_TARGET::text {
 
 namespace detail {

@@ -18,6 +18,7 @@ namespace heed::inline HEED_TARGET::text {
 ///
 /// `weights` [target words, or more][source words, or more]: the attention weights of each target word; those of the
 /// end words are ignored. The first of equal weights counts. If the source has no words, the unknown word is kept.
+/// Throws heed::error if an unknown word lacks weights.
 template <class T>
 sentence replace_unknown(const sentence& target, const sentence& source, const std::vector<std::vector<T>>& weights,
                          const std::unordered_map<std::string, std::string>& dictionary = {},

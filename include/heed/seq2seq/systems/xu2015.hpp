@@ -25,6 +25,7 @@ struct sizes {
 };
 
 /// A whole system: convolutions, and a decoder with normalize::softmax{} (soft attention) or normalize::hard{seed}.
+/// Throws heed::error if there are no maps.
 ///
 ///     auto model = papers::xu2015::reader<float>(seed, sizes, normalize::softmax{});
 ///     auto told = model.decoder.follow(model.encoder.encode(pictures), words);
