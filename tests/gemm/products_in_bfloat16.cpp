@@ -56,6 +56,13 @@ struct product {
         if (beta == 0)
             for (float& x : c) x = no_number;  // is not read
         const auto is = times(a, b, beta, c);
+        std::vector<double> rows(m * k), columns(n * k);
+        for (std::size_t p = 0; p < k; ++p) {
+            for (std::size_t i = 0; i < m; ++i)
+                rows[i * k + p] = rounded_to_bfloat16(a[op_a == op::plain ? i * lda() + p : p * lda() + i]);
+            for (std::size_t j = 0; j < n; ++j)
+                columns[j * k + p] = rounded_to_bfloat16(b[op_b == op::plain ? p * ldb() + j : j * ldb() + p]);
+        }
         std::size_t bad = 0;
         for (std::size_t i = 0; i < is.size(); ++i) {
             const std::size_t row = i / ldc(), column = i % ldc();
@@ -64,10 +71,9 @@ struct product {
                 continue;
             }
             double sum = beta == 0 ? 0 : static_cast<double>(beta) * before[i], size = std::fabs(sum);
+            const double *const x_row = rows.data() + row * k, *const x_column = columns.data() + column * k;
             for (std::size_t p = 0; p < k; ++p) {
-                const double x =
-                    static_cast<double>(rounded_to_bfloat16(a[op_a == op::plain ? row * lda() + p : p * lda() + row])) *
-                    rounded_to_bfloat16(b[op_b == op::plain ? p * ldb() + column : column * ldb() + p]);
+                const double x = x_row[p] * x_column[p];
                 sum += x;
                 size += std::fabs(x);
             }
@@ -84,18 +90,17 @@ TEST_CASE("products in bfloat16 round their operands, and nothing else")
     const products_in_bfloat16 guard;
     for (const op op_a : {op::plain, op::transposed}) {
         for (const op op_b : {op::plain, op::transposed}) {
-            for (const std::size_t m : {4u, 17u, 300u}) {  // 300, 530: more than a block
-                for (const std::size_t n : {1u, 15u, 33u, 530u}) {
-                    for (const std::size_t k : {1u, 2u, 31u, 67u, 530u}) {
-                        if (m * n * k > 300 * 530 * 67) continue;
+            for (const std::size_t m : {4u, 17u, 290u}) {  // 290, 530: more than a block
+                for (const std::size_t n : {1u, 33u, 530u}) {
+                    for (const std::size_t k : {1u, 31u, 530u}) {
+                        if (m * n * k > 290 * 530 * 31) continue;
                         for (const std::size_t gap : {0u, 3u}) {
                             CAPTURE(m);
                             CAPTURE(n);
                             CAPTURE(k);
                             CAPTURE(gap);
                             CHECK(product{op_a, op_b, m, n, k, gap}.wrong(0) == 0);
-                            CHECK(product{op_a, op_b, m, n, k, gap}.wrong(1) == 0);
-                            CHECK(product{op_a, op_b, m, n, k, gap}.wrong(0.5F) == 0);
+                            CHECK(product{op_a, op_b, m, n, k, gap}.wrong(gap == 0 ? 1 : 0.5F) == 0);
                         }
                     }
                 }
