@@ -155,7 +155,7 @@ ops::attend_tiled_in_bfloat16_op<unmodified, Mask> in_bfloat16(const Mask& mask 
 }
 
 const size sizes[] = {{1, 1, 1, 1, 1, 1},     {3, 5, 2, 1, 4, 3},    {70, 200, 2, 1, 5, 17}, {33, 97, 1, 1, 16, 33},
-                      {5, 400, 1, 1, 64, 64}, {130, 99, 4, 2, 3, 9}, {40, 31, 1, 1, 7, 1}};
+                      {5, 400, 1, 1, 64, 64}, {130, 99, 4, 2, 3, 9}, {40, 31, 1, 1, 7, 1},   {150, 301, 1, 1, 3, 4}};
 
 }  // namespace
 
@@ -171,8 +171,14 @@ TEST_CASE("contexts and gradients are those of the definition with rounded opera
         check_near(results_of(in_bfloat16(), x), by_definition(z, x, operands::of_bfloat16, all), 0.1);
         check_near(results_of(in_bfloat16(not_behind{}), x),
                    by_definition(z, x, operands::of_bfloat16, not_behind_here), 0.1);
+        const auto in_window = [&](std::size_t s, std::size_t t) {
+            return t + z.S < z.T + s + 38 && z.T + s < t + z.S + 38;
+        };
+        check_near(results_of(in_bfloat16(sliding_window{38}), x),
+                   by_definition(z, x, operands::of_bfloat16, in_window), 0.1);
     }
 }
+
 TEST_CASE("contexts and gradients equal those of float except for rounding operands to 8 bits")
 {
     for (const size& z : sizes) {

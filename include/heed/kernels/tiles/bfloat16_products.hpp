@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
@@ -22,6 +22,12 @@
 /// they multiply as floats, since taking pairs apart in a loop costs more.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
+/// Left operands: keys [keys][width], and values [value_width][keys].
+struct tile_of_pairs {
+    std::size_t first;  // key
+    left_pairs keys, values;
+};
+
 namespace detail {
 
 /// The arithmetic of bfloat16 by pairs, with matrix registers if this processor has them and `amx_is_wanted`.
@@ -29,6 +35,71 @@ template <bool amx_is_wanted = true>
 struct arithmetic_of_pairs {
     using scope = simd::amx_scope;
     static bool amx() { return amx_is_wanted && simd::amx_is_permitted(); }
+
+    /// Keys and values of a tile, copied once for several blocks of queries.
+    class packed_tile {
+    public:
+        static bool pays(const head<float>&, std::size_t blocks) { return blocks > 1; }
+
+        packed_tile(const head<float>& of, scratch&) : of_(of) {}
+
+        /// Makes `to`, a copy of the head, read the keys and values of this tile from here.
+        void pack(std::size_t tile, head<float>& to)
+        {
+            if (tile == tile_) return;
+            tile_ = tile;
+            here_.emplace();
+            const std::size_t first = tile * tiles::keys, count = std::min(tiles::keys, of_.positions - first);
+            pairs_ = {first, left_pairs_of(count, of_.width, of_.keys[first], of_.keys.stride, 1, amx(), *here_),
+                      left_pairs_of(of_.value_width, count, of_.values[first], 1, of_.values.stride, amx(), *here_)};
+            to.pairs = &pairs_;
+        }
+
+    private:
+        const head<float>& of_;
+        std::optional<scratch> here_;
+        tile_of_pairs pairs_;
+        std::size_t tile_ = static_cast<std::size_t>(-1);
+    };
+
+    template <class T>
+    using panel = right_pairs;
+    static right_pairs packed(std::size_t width, std::size_t lanes, const float* queries, scratch& here)
+    {
+        return right_pairs_of(width, lanes, queries, lanes, 1, here);
+    }
+
+    template <std::size_t registers>
+    static void scores(const head<float>& of, const range& keys, const right_pairs& panel, std::size_t lane,
+                       float* tile, std::size_t stride)
+    {
+        scratch here;
+        left_pairs left;
+        if (of.pairs != nullptr) {
+            left = of.pairs->keys;
+            left.data += (keys.begin - of.pairs->first) * left.across;
+        } else {
+            left = left_pairs_of(keys.size(), of.width, of.keys[keys.begin], of.keys.stride, 1, amx(), here);
+        }
+        multiply_pairs<false>(keys.size(), lanes<float, registers>, of.width, left, {panel.data + lane, panel.stride},
+                              tile, stride, amx());
+    }
+
+    template <std::size_t registers>
+    static void add_values(const head<float>& of, const range& keys, const float* weights, float* contexts,
+                           std::size_t stride)
+    {
+        constexpr std::size_t width = lanes<float, registers>;
+        const std::size_t row = of.pairs == nullptr ? 1 : keys.begin - of.pairs->first;
+        if (row % 2 == 1)  // not copied, or within a pair
+            return products<registers, true>(of.value_width, keys.size(), of.values[keys.begin], 1, of.values.stride,
+                                             weights, contexts, stride);
+        scratch here;
+        left_pairs left = of.pairs->values;
+        left.data += row / 2 * left.along;
+        const right_pairs right = right_pairs_of(keys.size(), width, weights, stride, 1, here);
+        multiply_pairs<true>(of.value_width, width, keys.size(), left, right, contexts, stride, amx());
+    }
 
     /// As detail::products.
     template <std::size_t registers, bool add>
@@ -78,6 +149,23 @@ inline void rounded_rows(std::size_t count, std::size_t width, rows<const float>
 struct arithmetic_of_rounded_floats {
     struct scope {};
 
+    template <class T>
+    using panel = const float*;
+    static const float* packed(std::size_t, std::size_t, const float* queries, scratch&) { return queries; }
+    template <std::size_t registers>
+    static void scores(const head<float>& of, const range& keys, const float* panel, std::size_t lane, float* tile,
+                       std::size_t stride)
+    {
+        products<registers, false>(keys.size(), of.width, of.keys[keys.begin], of.keys.stride, 1, panel + lane, tile,
+                                   stride);
+    }
+    template <std::size_t registers>
+    static void add_values(const head<float>& of, const range& keys, const float* weights, float* contexts,
+                           std::size_t stride)
+    {
+        products<registers, true>(of.value_width, keys.size(), of.values[keys.begin], 1, of.values.stride, weights,
+                                  contexts, stride);
+    }
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
                          const float* panel, float* y, std::size_t stride)

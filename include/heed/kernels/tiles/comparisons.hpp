@@ -53,14 +53,14 @@ struct inner_product_by {
         {
             panel_ = here_.template take<T>(of.width * lanes<T, registers>);
             detail::transposed<registers>(of.width, n, queries(), of.scale, panel_);
+            packed_ = Arithmetic::packed(of.width, width, static_cast<const T*>(panel_), here_);
         }
 
         void scores(const visible_tile& visible, T* tile) const
         {
             detail::each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
-                Arithmetic::template products<some, false>(rows.size(), of_.width, of_.keys[visible.first + rows.begin],
-                                                           of_.keys.stride, 1, panel_ + lane,
-                                                           tile + rows.begin * width + lane, width);
+                Arithmetic::template scores<some>(of_, {visible.first + rows.begin, visible.first + rows.end}, packed_,
+                                                  lane, tile + rows.begin * width + lane, width);
             });
         }
 
@@ -124,6 +124,7 @@ struct inner_product_by {
         }
 
         scratch here_;
+        typename Arithmetic::template panel<T> packed_{};
         T* before_ = nullptr;  // Σ of the earlier blocks of keys, and its rounding error; null: one block
         std::size_t block_ = 0;
     };

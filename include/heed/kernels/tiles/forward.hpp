@@ -79,9 +79,8 @@ public:
     void add(const visible_tile& visible, const T* weights)
     {
         each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
-            Arithmetic::template products<some, true>(of_.value_width, rows.size(),
-                                                      of_.values[visible.first + rows.begin], 1, of_.values.stride,
-                                                      weights + rows.begin * width + lane, values_ + lane, width);
+            Arithmetic::template add_values<some>(of_, {visible.first + rows.begin, visible.first + rows.end},
+                                                  weights + rows.begin * width + lane, values_ + lane, width);
         });
     }
 
@@ -364,6 +363,8 @@ private:
 template <class T>
 class packed_tile {
 public:
+    static bool pays(const head<T>& of, std::size_t blocks) { return blocks >= 4 && of.keys.stride > of.width; }
+
     packed_tile(const head<T>& of, scratch& here)
         : of_(of),
           keys_{here.take<T>(tiles::keys * stride(of.width)), stride(of.width)},
@@ -398,6 +399,19 @@ private:
     std::size_t tile_ = static_cast<std::size_t>(-1);
 };
 
+template <class Arithmetic, class T>
+struct packed_tile_named_by {
+    using type = packed_tile<T>;
+};
+template <class Arithmetic, class T>
+    requires requires { typename Arithmetic::packed_tile; }
+struct packed_tile_named_by<Arithmetic, T> {
+    using type = typename Arithmetic::packed_tile;
+};
+/// The copy of keys and values that several blocks read: an arithmetic may name its own.
+template <class Arithmetic, class T>
+using packed_tile_of = typename packed_tile_named_by<Arithmetic, T>::type;
+
 /// The maximum number of query blocks in a call of `forward`.
 template <class Compare, class Rule>
 inline constexpr std::size_t most_blocks = 1;
@@ -418,8 +432,9 @@ void online_softmax(const query_block<T>& all, const Rule& rule, rows<T> context
     scratch here;
     T* const tile = here.take<T>(tiles::keys * width);
     head<T> of = all.of;
-    std::optional<packed_tile<T>> packed;
-    if (count >= 4 && of.keys.stride > of.width) packed.emplace(all.of, here);
+    using packed_tile = packed_tile_of<arithmetic_of<Compare>, T>;
+    std::optional<packed_tile> packed;
+    if (packed_tile::pays(of, count)) packed.emplace(all.of, here);
     std::optional<pass> blocks[most];
     range visible_tiles;
     for (std::size_t b = 0; b < count; ++b) {
@@ -438,6 +453,7 @@ void online_softmax(const query_block<T>& all, const Rule& rule, rows<T> context
             });
         }
     }
+    packed.reset();
     of = all.of;  // contexts that are not finite are recomputed
     for (std::size_t b = 0; b < count; ++b) blocks[b]->write(blocks[b]->sum_of_all(), contexts, numbers);
 }

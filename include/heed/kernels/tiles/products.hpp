@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -117,10 +118,35 @@ void products_of_lanes(bool finite, std::size_t count, std::size_t queries, cons
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
-/// The products of tiles in the element type. A comparison may name another arithmetic with these two functions,
-/// and a `scope` that exists while a thread calls them.
+/// The products of tiles in the element type. A comparison may name another arithmetic with these functions, and a
+/// `scope` that exists while a thread calls them.
 struct own_arithmetic {
     struct scope {};
+
+    /// The format in which `scores` reads a block's queries, a panel [width][lanes].
+    template <class T>
+    using panel = const T*;
+    template <class T>
+    HEED_SIMD_INLINE static const T* packed(std::size_t, std::size_t, const T* queries, scratch&)
+    {
+        return queries;
+    }
+    /// Scores of keys [begin, end) of a head, for `registers` of a packed panel from `lane` on.
+    template <std::size_t registers, class T>
+    HEED_SIMD_INLINE static void scores(const head<T>& of, const range& keys, const T* panel, std::size_t lane, T* tile,
+                                        std::size_t stride)
+    {
+        detail::products<registers, false>(keys.size(), of.width, of.keys[keys.begin], of.keys.stride, 1, panel + lane,
+                                           tile, stride);
+    }
+    /// Adds the values of keys [begin, end), times their weights, to contexts [value_width][lanes].
+    template <std::size_t registers, class T>
+    HEED_SIMD_INLINE static void add_values(const head<T>& of, const range& keys, const T* weights, T* contexts,
+                                            std::size_t stride)
+    {
+        detail::products<registers, true>(of.value_width, keys.size(), of.values[keys.begin], 1, of.values.stride,
+                                          weights, contexts, stride);
+    }
 
     template <std::size_t registers, bool add, class T>
     HEED_SIMD_INLINE static void products(std::size_t count, std::size_t depth, const T* x, std::size_t across,

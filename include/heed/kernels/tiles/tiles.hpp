@@ -169,6 +169,9 @@ HEED_SIMD_INLINE void each_part(const visible_tile& visible, const auto& f)
 
 }  // namespace detail
 
+/// The keys and values of a tile in pairs of bfloat16: see kernels/tiles/bfloat16_products.hpp.
+struct tile_of_pairs;
+
 /// The queries, keys and values of one head of one sentence.
 template <class T>
 struct head {
@@ -184,6 +187,7 @@ struct head {
     const T* factors = nullptr;                    // of comparisons that have factors
     std::size_t factor_count = 0;
     heed::detail::lane_memo* memo = nullptr;  // of the thread and the call; for functions and masks
+    const tile_of_pairs* pairs = nullptr;     // if the arithmetic has copied this tile
 
     /// The position of query s among the keys: the last query is at the last key.
     std::int32_t diagonal_of(std::size_t s) const
