@@ -181,7 +181,7 @@ TEST_CASE("a file of another format is recognized")
     CHECK(problem("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}") == not_one + " (it claims 18446744073709551615 bytes)");
     CHECK(problem(std::string("\1\0\0\0\0\0\0\0{}", 10)).starts_with("truncated"));
     CHECK(problem(std::string("\0\xE1\xF5\5\0\0\0\0{}", 10)) ==
-          "truncated: the header should have 100000000 bytes, the file has 2 after its size");
+          "truncated: the header should have 100000000 bytes; 2 follow its size");
 }
 
 TEST_CASE("invalid JSON and headers of another structure are rejected")

@@ -77,7 +77,7 @@ public:
     lengths() = default;
     lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
     explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
-    /// From any list or tensor of whole numbers. Throws shape_error for a negative number.
+    /// From any list or tensor of integers. Throws shape_error for a negative one.
     template <class Counts>
         requires(std::integral<std::remove_cvref_t<decltype(*std::data(std::declval<const Counts&>()))>>)
     explicit lengths(const Counts& counts)

@@ -191,8 +191,8 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
     if (file.size() < begin) refuse("is truncated: it ends within the size of its header");
     std::memcpy(&header_size, file.data() + npy_magic.size() + 2, width);
     if (header_size > file.size() - begin)
-        refuse("is truncated: the header should have " + std::to_string(header_size) + " bytes, the file has " +
-               std::to_string(file.size() - begin) + " after its size");
+        refuse("is truncated: the header should have " + std::to_string(header_size) + " bytes; " +
+               std::to_string(file.size() - begin) + " follow its size");
 
     npy_header header;
     npy_header_reader reader(file.text(begin, header_size));

@@ -300,8 +300,8 @@ inline archive load(const std::filesystem::path& path, storage how = storage::ma
                std::string(begins ? " (it claims " + std::to_string(header_size) + " bytes)" : ""));
     const std::size_t rest = file.size() - prefix;
     if (header_size < 2 || header_size > rest)
-        refuse("truncated: the header should have " + std::to_string(header_size) + " bytes, the file has " +
-               std::to_string(rest) + " after its size");
+        refuse("truncated: the header should have " + std::to_string(header_size) + " bytes; " + std::to_string(rest) +
+               " follow its size");
 
     const auto header_bytes = static_cast<std::size_t>(header_size);
     detail::header_reader reader;

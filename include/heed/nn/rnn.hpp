@@ -43,7 +43,7 @@ struct rnn {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,H]
 
-    /// projected [B,H], h [B,H] -> [B,H]. A sentence that has ended keeps its state.
+    /// One step: projected [B,H], h [B,H] -> the next h [B,H]. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
     {
         if (ends.real == nullptr) return activation(ops::addmm(projected, h, U));

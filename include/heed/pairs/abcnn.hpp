@@ -62,8 +62,8 @@ struct pool_windows_op : operation<pool_windows_op> {
         require_shape("pool_windows", "the weights", a.shape, {x.shape[0], x.shape[1]}, "one for each column of ",
                       x.shape);
         if (x.shape[1] + 1 < width) {
-            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " +
-                              shape_text(x.shape) + ", which has only " + std::to_string(x.shape[1]));
+            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in x " +
+                              shape_text(x.shape) + "; give at most " + std::to_string(x.shape[1] + 1));
         }
         return {x.shape[0], x.shape[1] + 1 - width, x.shape[2]};
     }

@@ -21,7 +21,7 @@
 ///
 ///     [](auto e, score_index p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
-/// A table is a tensor of any rank. Indices are whole numbers or lanes of whole numbers; they are clamped to the table.
+/// A table is a tensor of any rank. Indices are integers or lanes of integers; they are clamped to the table.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {

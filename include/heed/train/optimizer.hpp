@@ -12,14 +12,14 @@
 
 namespace heed::inline HEED_TARGET::train {
 
-/// An optimizer: a rule for each number, with clipping by the gradient's norm.
+/// An optimizer: an update rule, applied element by element, after clipping by the gradient's norm.
 ///
 ///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
 ///     m, v, θ ← Rule(g, m, v, θ)
 ///
-/// `Rule` has a `name`, stores `moments` numbers per parameter number (0, 1 or 2), and returns the update of step t by
-/// `update(t, scale)`, see kernels/optimizers.hpp, or that of one parameter by `update_of(name, rank, t, scale)`, see
-/// train/adam.hpp.
+/// `Rule` has a `name`, stores `moments` numbers (0, 1 or 2) per element of a parameter, and returns the update of step
+/// t by `update(t, scale)`, see kernels/optimizers.hpp, or that of one parameter by `update_of(name, rank, t, scale)`,
+/// see train/adam.hpp.
 ///
 /// Deviation from all papers: in a table that is only looked up, rows that the batch does not read do not change, and
 /// neither do their moments.

@@ -116,8 +116,8 @@ public:
                         std::to_string(targets.size()) + " target sentences and " + std::to_string(links.size()) +
                         " alignments; the numbers must be equal");
         if (how.longest_source == 0 || how.longest_source > longest)
-            throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") + "; must be 1 to " +
-                        std::to_string(longest));
+            throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") +
+                        "; the length must be 1 to " + std::to_string(longest));
         // A list is merged whenever its size has doubled.
         struct growing {
             std::vector<translation> words;

@@ -54,7 +54,7 @@ public:
     static sentence_pieces learn(const std::map<std::string, std::size_t>& words, std::size_t count,
                                  const std::string& kind = "bpe")
     {
-        if (words.empty()) throw error("subwords: no words to learn from");
+        if (words.empty()) throw error("subwords: no words to learn from; at least one is required");
         require_kind(kind);
         counted_words each(words);
         std::string learned;

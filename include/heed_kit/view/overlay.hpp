@@ -30,8 +30,8 @@ inline void require_fit(const overlay& picture)
 {
     const std::size_t regions = picture.rows * picture.columns;
     if (picture.pixels.size() != picture.height * picture.width || picture.pixels.empty()) {
-        throw shape_error("view::overlay: " + std::to_string(picture.pixels.size()) + " pixels for a picture of " +
-                          std::to_string(picture.height) + " lines of " + std::to_string(picture.width));
+        throw shape_error("view::overlay: " + std::to_string(picture.pixels.size()) + " pixels, but the picture has " +
+                          std::to_string(picture.height) + " rows of " + std::to_string(picture.width));
     }
     if (regions == 0 || picture.weights.size() != picture.words.size() * regions) {
         throw shape_error("view::overlay: " + std::to_string(picture.weights.size()) + " weights for " +

@@ -172,5 +172,5 @@ TEST_CASE("inconsistent input is rejected")
                          "phrases: 2 source sentences, 2 target sentences and 1 alignments; the numbers must be equal",
                          heed::error);
     CHECK_THROWS_WITH_AS(phrase_table::learn({}, {}, {}, {.longest_source = 5}),
-                         "phrases: source phrases of up to 5 words; must be 1 to 4", heed::error);
+                         "phrases: source phrases of up to 5 words; the length must be 1 to 4", heed::error);
 }

@@ -100,5 +100,5 @@ TEST_CASE("inconsistent parts are rejected")
                               "word and region");
     picture = small();
     picture.pixels.pop_back();
-    CHECK(refused(picture) == "view::overlay: 7 pixels for a picture of 2 lines of 4");
+    CHECK(refused(picture) == "view::overlay: 7 pixels, but the picture has 2 rows of 4");
 }

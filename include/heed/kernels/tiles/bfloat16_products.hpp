@@ -121,7 +121,7 @@ using bfloat16_arithmetic = arithmetic_of_rounded_floats;
 struct inner_product_of_bfloat16 : inner_product_by<detail::bfloat16_arithmetic> {
     template <std::size_t registers, class T>
     struct block : inner_product_by<detail::bfloat16_arithmetic>::block<registers, T> {
-        static_assert(std::is_same_v<T, float>, "heed: tiles in bfloat16 support only tensors of floats");
+        static_assert(std::is_same_v<T, float>, "heed: tiles in bfloat16 support only tensors of float");
         using inner_product_by<detail::bfloat16_arithmetic>::block<registers, T>::block;
     };
 };
