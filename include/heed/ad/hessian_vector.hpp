@@ -19,8 +19,8 @@
 ///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
 ///
 /// The loss and its gradient are computed once, with dual numbers p + v ε: the gradient on the tape is exactly ∇ℓ + H v
-/// ε. Every operation and every kernel is a template over its element type, including tiles and modified scores. The
-/// cost is 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
+/// ε. Every operation and every kernel is a template over its element type, including tiles and modified scores. A
+/// product takes the time of 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
 ///
 ///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: a tape of dual numbers
 ///     auto [value, gradient, product] = ad::hessian_vector(loss, model, direction);

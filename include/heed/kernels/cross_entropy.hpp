@@ -50,7 +50,8 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     return log(sum) - expected;
 }
 
-/// As kernels::cross_entropy; if `gradient` is not null (it may be the logits), also the gradient. A bias requires one.
+/// Like kernels::cross_entropy; if `gradient` is not null (it may be the logits), also the gradient. A bias requires
+/// one.
 template <class T, class Index>
 inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
                                   const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)

@@ -238,8 +238,8 @@ struct gated_convolution {
         return ops::glu(ops::convolve_steps(x, W, b, width() - 1));
     }
 
-    /// As `back`, one word at a time. `window` [R,(k-1)·D] holds the k-1 words before x [R,D]. It begins as zeros; the
-    /// next word's window is ops::slide(window, x).
+    /// Like `back`, one word at a time. `window` [R,(k-1)·D] holds the k-1 words before x [R,D]. It begins as zeros;
+    /// the next word's window is ops::slide(window, x).
     auto step(const tensor auto& window, const tensor auto& x) const
     {
         return ops::glu(ops::linear(ops::concat(window, x), W, b));

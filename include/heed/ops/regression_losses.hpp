@@ -207,7 +207,7 @@ private:
         return all;
     }
 
-    /// Returns the derivative of ∂ℓ by a weighted value of the rule.
+    /// Returns the derivative of ∂ℓ with respect to a weighted value of the rule.
     template <class T, std::size_t R>
     T go_back(in<T, R> x, in<T, R> t, const T& d, adjoint<T, R> d_x, adjoint<T, R> d_t, const auto&... weights) const
     {

@@ -298,7 +298,7 @@ struct transformer {
         return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
     }
 
-    /// As loss, but returns a `teacher_forced`, with the weights of the aligning layer and no last state.
+    /// Like loss, but returns a `teacher_forced`, with the weights of the aligning layer and no last state.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const

@@ -30,7 +30,7 @@ struct arithmetic_of_pairs {
     using scope = simd::amx_scope;
     static bool amx() { return amx_is_wanted && simd::amx_is_permitted(); }
 
-    /// As detail::products.
+    /// Like detail::products.
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
                          const float* panel, float* y, std::size_t stride)
@@ -42,7 +42,7 @@ struct arithmetic_of_pairs {
         multiply_pairs<add>(count, width, depth, of_x, of_panel, y, stride, amx());
     }
 
-    /// As detail::products_of_lanes. If a number is not finite, which is rare, products are computed in float.
+    /// Like detail::products_of_lanes. If a number is not finite, which is rare, products are computed in float.
     template <std::size_t registers>
     static void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const float* tile,
                                   rows<const float> x, rows<float> y, std::size_t width, const visible_tile* visible)
