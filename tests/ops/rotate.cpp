@@ -260,7 +260,7 @@ TEST_CASE("rotate: misfits")
     CHECK(refused(c, c, std::vector{0, 1, 2, 3, 4}) ==
           "rotate: position 4 of tables [4,3], which have only 4 rows; positions count from 0");
     CHECK(refused(c, c, std::vector{0}) ==
-          "rotate: 1 positions for x [2,5,6]; give 5, the same for all sentences, or 10, sentence by sentence");
+          "rotate: 1 position for x [2,5,6]; give 5, the same for all sentences, or 10, sentence by sentence");
     const auto turned = random({5, 2, 3}, 5);
     CHECK(
         refused(turned, turned) ==

@@ -134,8 +134,8 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
         const std::size_t nth = slots.size();
         if (nth >= ways.size() || ways[nth].size() != values.size()) {
             throw shape_error("hessian_vector: tensor " + std::to_string(nth) + " of the direction has " +
-                              std::to_string(nth < ways.size() ? ways[nth].size() : 0) +
-                              " numbers, but that of the parameters is " + shape_text(values.shape) +
+                              counted(nth < ways.size() ? ways[nth].size() : 0, "number") +
+                              ", but that of the parameters is " + shape_text(values.shape) +
                               "; a direction consists of the same tensors as the parameters");
         }
         auto* const duals = on.memory().template array_of<dual_number<T>>(values.size());

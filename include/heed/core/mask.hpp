@@ -54,8 +54,8 @@ public:
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {
         if (batch_ != batch) {
-            detail::throw_shape_error(
-                {where, ": ", batch_, " lengths for a batch of ", batch, " rows; give one length per row"});
+            detail::throw_shape_error({where, ": ", detail::number_of{batch_, "length"}, " for a batch of ",
+                                       detail::number_of{batch, "row"}, "; give one length per row"});
         }
         for (std::size_t row = 0; row < batch; ++row) {
             if (counts_[row] > positions) {

@@ -65,7 +65,7 @@ struct tensor_entry {
                       "heed: the stored type must represent every value exactly, or both types must be floating-point");
         if (detail::bytes_of(shape, sizeof(value_type)) != view.size_bytes())
             throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but " +
-                              std::to_string(view.size()) + " values were given");
+                              counted(view.size(), "value") + " were given");
         std::vector<std::byte> bytes(view.size() * sizeof(As));
         if constexpr (std::same_as<As, value_type>) {
             if (!bytes.empty()) std::memcpy(bytes.data(), view.data(), bytes.size());
@@ -93,7 +93,7 @@ struct tensor_entry {
         require_reads_as(dtype_name<T>);
         if (values.size() != size())
             throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but was read into storage for " +
-                              std::to_string(values.size()) + " values; give storage for " + std::to_string(size()));
+                              counted(values.size(), "value") + "; give storage for " + std::to_string(size()));
         detail::with_type(dtype, [&](auto type) {
             using stored = typename decltype(type)::type;
             if constexpr (std::same_as<stored, T> && !std::same_as<T, bool>) {

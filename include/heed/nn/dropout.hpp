@@ -54,7 +54,7 @@ struct dropout_op : operation<dropout_op> {
         if (part.place != nullptr && (part.axis >= x.shape.size() || x.shape[part.axis] != part.count))
             throw error("dropout: axis " + std::to_string(part.axis) + " of " + shape_text(x.shape) +
                         " must be the batch axis, with " + std::to_string(part.count) + " of the larger batch's " +
-                        std::to_string(part.of) + " sentences");
+                        counted(part.of, "sentence"));
         return x.shape;
     }
 

@@ -32,11 +32,11 @@ struct convolve_steps_op : operation<convolve_steps_op> {
         const std::size_t D = x.shape[2], k = width(x, W);
         if (k == 0 || k * D != W.shape[0]) {
             throw shape_error("convolve_steps: x is " + shape_text(x.shape) + " and W is " + shape_text(W.shape) +
-                              ", but W must have " + std::to_string(D) +
-                              " rows for each step of the filter, and at least one step");
+                              ", but W must have " + counted(D, "row") +
+                              " for each step of the filter, and at least one step");
         }
         if (before >= k) {
-            throw shape_error("convolve_steps: " + std::to_string(before) + " steps before the step itself, but W " +
+            throw shape_error("convolve_steps: " + counted(before, "step") + " before the step itself, but W " +
                               shape_text(W.shape) + " is " + counted(k, "step") + " wide; give at most " +
                               std::to_string(k - 1));
         }

@@ -57,7 +57,7 @@ struct stacked {
               const nn::dropout& drop = {}) const
     {
         if (state.layers.size() != layers.size()) {
-            throw shape_error("stacked: the state has " + std::to_string(state.layers.size()) + " layers, but the " +
+            throw shape_error("stacked: the state has " + counted(state.layers.size(), "layer") + ", but the " +
                               "cell has " + std::to_string(layers.size()));
         }
         auto lowest = nn::next_of(first(), projected, state.layers[0], ends);

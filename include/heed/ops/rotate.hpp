@@ -232,7 +232,7 @@ private:
     {
         const std::size_t T = positions_of(x);
         if (positions != T && positions != x[0] * T)
-            detail::refuse("rotate: ", positions, " positions for x ", x, "; give ", T,
+            detail::refuse("rotate: ", heed::detail::number_of{positions, "position"}, " for x ", x, "; give ", T,
                            ", the same for all sentences, or ", x[0] * T, ", sentence by sentence");
     }
 

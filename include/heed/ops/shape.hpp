@@ -89,7 +89,8 @@ struct step_of_op : move_operation<step_of_op, std::size_t> {
     static shape_of_rank<2> shape(const auto& x, std::size_t s)
     {
         if (s >= x.shape[1])
-            detail::refuse("step_of: step ", s, " of ", x.shape, ", which has only ", x.shape[1], " steps");
+            detail::refuse("step_of: step ", s, " of ", x.shape, ", which has only ",
+                           heed::detail::number_of{x.shape[1], "step"});
         return {x.shape[0], x.shape[2]};
     }
 
@@ -109,7 +110,9 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
     static_assert(rank_of<decltype(y)> == 2, "heed: put_step puts a step [B,N] into [B,S,N]");
     const auto [B, S, N] = shape_of(x);
     require_shape("put_step", "the step", shape_of(y), {B, N}, "one row for each row of ", shape_of(x));
-    if (s >= S) detail::refuse("put_step: step ", s, " of ", shape_of(x), ", which has only ", S, " steps");
+    if (s >= S)
+        detail::refuse("put_step: step ", s, " of ", shape_of(x), ", which has only ",
+                       heed::detail::number_of{S, "step"});
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
@@ -538,7 +541,8 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
         auto y = x.shape;
         for (const std::size_t row : rows) {
             if (row >= y[0])
-                detail::refuse("rows_of: row ", row, " of ", y, ", which has only ", y[0], " rows; rows count from 0");
+                detail::refuse("rows_of: row ", row, " of ", y, ", which has only ",
+                               heed::detail::number_of{y[0], "row"}, "; rows count from 0");
         }
         y[0] = rows.size();
         return y;

@@ -259,9 +259,9 @@ struct shared_table_factory {
     auto operator()(const auto& init, const table_sizes& n) const
     {
         if (n.source_vocabulary != n.target_vocabulary) {
-            throw error("shared_table: " + std::to_string(n.source_vocabulary) + " source words and " +
-                        std::to_string(n.target_vocabulary) +
-                        " target words; to share embeddings, both sides need one vocabulary");
+            throw error("shared_table: " + counted(n.source_vocabulary, "source word") + " and " +
+                        counted(n.target_vocabulary, "target word") +
+                        "; to share embeddings, both sides need one vocabulary");
         }
         return shared_table{init.gaussian(n.source_vocabulary, n.width, n.deviation())};
     }

@@ -324,7 +324,7 @@ private:
         for (const word_id id : ids) {
             if (id >= vocabulary)
                 throw error(name_ + ": word " + std::to_string(id) + " of a vocabulary of " +
-                            std::to_string(vocabulary) + " words; ids count from 0");
+                            counted(vocabulary, "word") + "; ids count from 0");
             narrow ? put(to, static_cast<std::uint16_t>(id)) : put(to, id);
         }
     }

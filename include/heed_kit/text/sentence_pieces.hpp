@@ -73,8 +73,8 @@ public:
                                                          {"minloglevel", "3"}},
             &each, &learned);
         if (!status.ok())
-            throw error("subwords: SentencePiece cannot learn " + std::to_string(count) + " subwords from " +
-                        std::to_string(words.size()) + " words: " + status.error_message());
+            throw error("subwords: SentencePiece cannot learn " + counted(count, "subword") + " from " +
+                        counted(words.size(), "word") + ": " + status.error_message());
         sentencepiece::SentencePieceProcessor processor;
         if (const auto loaded = processor.LoadFromSerializedProto(learned); !loaded.ok())
             throw error(std::string("subwords: SentencePiece cannot read the learned model: ") +

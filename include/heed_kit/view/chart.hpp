@@ -210,8 +210,8 @@ inline void require_fit(const chart& picture)
             throw shape_error("view::svg: the chart has groups, so series " + line.name + " takes no xs; give only ys");
         const std::size_t needed = grouped ? picture.groups.size() : line.xs.size();
         if (line.ys.size() != needed)
-            throw shape_error("view::svg: series " + line.name + " has " + std::to_string(line.ys.size()) +
-                              " ys, but " + std::to_string(needed) + (grouped ? " groups" : " xs"));
+            throw shape_error("view::svg: series " + line.name + " has " + counted(line.ys.size(), "y") + ", but " +
+                              std::to_string(needed) + (grouped ? " groups" : " xs"));
     }
 }
 

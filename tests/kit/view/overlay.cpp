@@ -96,7 +96,7 @@ TEST_CASE("inconsistent parts are rejected")
 {
     overlay picture = small();
     picture.weights.pop_back();
-    CHECK(refused(picture) == "view::overlay: 3 weights for 2 words and 1 rows of 2 regions; expected one for each "
+    CHECK(refused(picture) == "view::overlay: 3 weights for 2 words and 1 row of 2 regions; expected one for each "
                               "word and region");
     picture = small();
     picture.pixels.pop_back();
