@@ -111,7 +111,7 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
 ///
 /// weights: [B,T] of each step, plain or taped. A [B,S,T]: any numbers >= 0, hard or soft; link_matrix makes rows with
 /// sum 1. Target steps without links and padding contribute nothing. The loss is summed over the batch and not scaled;
-/// use `ops::scale` for the paper's mean over target words and its share of the cost.
+/// use `ops::scale` for the paper's mean over target words, and for its weight in the whole cost.
 ///
 /// Deviation: below `floor` the logarithm continues as its tangent, so that a weight of exactly 0 (a window, sparsemax)
 /// has a finite loss and a gradient of at most A/floor (docs/explanation/decisions.md). Throws heed::error unless
