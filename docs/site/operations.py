@@ -112,7 +112,7 @@ def write(site: SiteMap, public: list[Name]) -> None:
     page = "reference/operations"
     text = ["---", "hide-toc: true", "---", "", "# Operations", "",
             "The operations of policies, layers and losses: `ops::linear(x, W)`. Each runs on owning tensors, in a "
-            "thread's workspace and on the tape. ∂x is the derivative of the loss by x, and `∂x += …` is added to it "
+            "thread's workspace and on the tape. ∂x is the derivative of the loss with respect to x, and `∂x += …` is added to it "
             "in the backward pass. B is the batch, T source positions, S steps or queries; the other letters are sizes. "
             "Tensors with other shapes: each operation throws heed::shape_error before it writes anything.", "",
             "How to add one: [write an operation](../docs/how_to/write_an_operation.md).", "",

@@ -183,7 +183,8 @@ struct attention {
         return detail::read_side_by_side(*this, memory, queries, state, mask);
     }
 
-    /// The weights of many queries, [B,S,T], all in memory, for figures and penalties. Weights per position only.
+    /// The weights of many queries, [B,S,T], for plots and penalties. All are stored at once. Weights per position
+    /// only.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

@@ -151,7 +151,7 @@ private:
         std::size_t missing;  // members that are not prepared yet
     };
 
-    /// The place where the gradient of a parameter is summed.
+    /// Where the gradient of a parameter is summed.
     struct place {
         kind expected = nothing;
         std::uint32_t turn = 0;  // as in the previous step

@@ -163,16 +163,16 @@ public:
         : shared_(std::make_shared<shared>()), work_(std::move(translate)), limits_(limits)
     {
         if (limits.batch == 0 || limits.queue == 0 || limits.workers == 0)
-            throw error("batcher: a batch of " + std::to_string(limits.batch) + " lines, a queue of " +
-                        std::to_string(limits.queue) + " and " + std::to_string(limits.workers) +
-                        " workers; each must be at least 1");
+            throw error("batcher: a batch of " + counted(limits.batch, "line") + ", a queue of " +
+                        std::to_string(limits.queue) + " and " + counted(limits.workers, "worker") +
+                        "; each must be at least 1");
         workers_.reserve(limits.workers);
         try {
             for (std::size_t i = 0; i < limits.workers; ++i) workers_.emplace_back([this] { run(); });
         } catch (const std::system_error& problem) {
             stop();
-            throw error("batcher: " + std::to_string(limits.workers) +
-                        " workers cannot be started: " + problem.code().message());
+            throw error("batcher: " + counted(limits.workers, "worker") +
+                        " cannot be started: " + problem.code().message());
         } catch (...) {
             stop();
             throw;
@@ -200,7 +200,7 @@ public:
             const std::lock_guard lock(shared_->mutex);
             batcher_counters& count = shared_->counters;
             if (asked->left_ > limits_.queue)
-                throw error(std::to_string(asked->left_) + " lines in one request; at most " +
+                throw error(counted(asked->left_, "line") + " in one request; at most " +
                             std::to_string(limits_.queue) + " are accepted");
             if (shared_->stopping) throw stopping("the service is stopping; use another one");
             if (shared_->queue.size() + asked->left_ > limits_.queue) {
@@ -396,8 +396,8 @@ private:
         std::vector<Result> results =
             work_(lines, some.front().of->how_, [&](std::size_t i) { return is_wanted(*some[i].of); });
         if (results.size() != lines.size())
-            throw error("batcher: the work returned " + std::to_string(results.size()) + " results for " +
-                        std::to_string(lines.size()) + " lines");
+            throw error("batcher: the work returned " + counted(results.size(), "result") + " for " +
+                        counted(lines.size(), "line"));
         return results;
     }
 

@@ -44,7 +44,7 @@ inline std::vector<text::sentence> words_of_lines(const language& side, const st
 
 inline void require_batch(std::size_t batch)
 {
-    if (batch == 0) throw error("translate: a batch of 0 lines; must be at least 1");
+    if (batch == 0) throw error("translate: a batch of 0 lines; it must have at least 1");
 }
 
 inline translated read_translation(const translator_file& file, const text::sentence& source,

@@ -28,7 +28,7 @@ TEST_CASE("arguments that do not fit are rejected by name")
         const std::string message = support::message_of<shape_error>(f);
         CHECK_MESSAGE(support::contains(message, part), message);
     };
-    says([&] { attend.on(annotations, lengths{6}); }, "attention::on: 1 lengths for a batch of 2 rows");
+    says([&] { attend.on(annotations, lengths{6}); }, "attention::on: 1 length for a batch of 2 rows");
     says([&] { attend.on(annotations, lengths{6, 7}); }, "attention::on: the length of row 1 is 7");
     says([&] { attend.on(random({2, 6, 4}, 1), lengths{6, 2}); }, "linear: x is [2,6,4] and the matrix is [5,4]");
     says([&] { attend.step(memory, random({2, 4}, 1), start); }, "linear: x is [2,4] and the matrix is [3,4]");

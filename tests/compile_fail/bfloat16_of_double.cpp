@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: tiles in bfloat16 support only tensors of floats
+// expect-first: heed: tiles in bfloat16 support only tensors of float
 #include <heed/ops/tiles_in_bfloat16.hpp>
 
 using namespace heed;

@@ -94,7 +94,7 @@ TEST_CASE("shape errors name the operation, the argument and the required shape"
           {"dot_per_position", "the query is [2,3]", "must be [2,4]", "[2,6,4]"});
     check([&](auto as) { ops::weighted_sum(as(x), as(h)); }, {"weighted_sum", "the weights", "[2,3]", "must be [2,6]"});
     check([&](auto as) { ops::elementwise_sum(as(other), as(h)); }, {"elementwise_sum", "[2,6,4]", "must be [2,6,3]"});
-    check([&](auto as) { ops::softmax(as(x), lengths{1}); }, {"softmax", "1 lengths", "batch of 2"});
+    check([&](auto as) { ops::softmax(as(x), lengths{1}); }, {"softmax", "1 length", "batch of 2"});
     check([&](auto as) { ops::softmax(as(x), lengths{1, 4}); }, {"softmax", "row 1", "4", "3 positions"});
     check([&](auto as) { ops::step_of(as(h), std::size_t{6}); }, {"step", "6", "[2,6,3]"});
     check([&](auto as) { ops::block(as(h), std::size_t{2}); }, {"block", "2", "[2,6,3]"});

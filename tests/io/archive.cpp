@@ -33,7 +33,7 @@ TEST_CASE("the error for a missing name lists the file's tensors, the most simil
     CHECK(said("x") ==
           "model.safetensors: there is no tensor \"x\"; it holds \"" + std::string(97, 'n') + "…\" F32 [0,3]");
     contents.tensors.clear();
-    CHECK(said("x") == "model.safetensors: there is no tensor \"x\"; it holds none");
+    CHECK(said("x") == "model.safetensors: there is no tensor \"x\"; it has no tensors");
 }
 
 TEST_CASE("entries check type, size and name")
@@ -46,8 +46,9 @@ TEST_CASE("entries check type, size and name")
     CHECK_THROWS_WITH_AS(entry.values<float16>(),
                          "tensor \"a\" holds F32 but was read as F16, which cannot represent every F32", heed::error);
     std::vector<float> three(3);
-    CHECK_THROWS_WITH_AS(entry.copy_to<float>(three), "tensor \"a\" is [2] but was read into 3 values",
+    CHECK_THROWS_WITH_AS(entry.copy_to<float>(three),
+                         "tensor \"a\" is [2] but was read into storage for 3 values; give storage for 2",
                          heed::shape_error);
-    CHECK_THROWS_WITH_AS(archive{}.at("b"), "archive: there is no tensor \"b\"; it holds none", heed::error);
+    CHECK_THROWS_WITH_AS(archive{}.at("b"), "archive: there is no tensor \"b\"; it has no tensors", heed::error);
     CHECK(archive{}.find("b") == nullptr);
 }

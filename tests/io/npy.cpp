@@ -163,7 +163,7 @@ TEST_CASE("damaged headers are rejected")
     CHECK(problem("PK\3\4 and more than ten bytes") == "is not an .npy file: it does not begin with \\x93NUMPY");
     CHECK(problem(file_of("", "", 4)) == "has version 4.0 of the .npy format; heed reads 1.0, 2.0 and 3.0");
     CHECK(problem(std::string("\x93NUMPY\2\0\xFF\xFF\xFF\xFF{", 13)) ==
-          "is truncated: the header should have 4294967295 bytes, the file has 1 after its size");
+          "is truncated: the header should have 4294967295 bytes; 1 follow its size");
     CHECK(said("") == "is damaged: the header does not begin with {");
     CHECK(said("{}") == "is damaged: the header must have 'descr', 'fortran_order' and 'shape'");
     CHECK(said("{'a': 1}") == "is damaged: the header has the unknown key 'a'");

@@ -166,7 +166,7 @@ TEST_CASE("errors in int8 weights are reported")
     CHECK_NOTHROW(io::in_int8(wrong));
     wrong.tensors[0] = tensor_entry::of("embedding.scale", {1}, std::vector<float>{1});
     CHECK_THROWS_WITH_AS(io::in_int8(wrong),
-                         "there is a tensor \"embedding.scale\" already, which would be the name of the scales of "
-                         "\"embedding\"",
+                         "there is a tensor \"embedding.scale\" already, the name that the scales of "
+                         "\"embedding\" need; rename one of the two",
                          error);
 }

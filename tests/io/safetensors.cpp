@@ -152,7 +152,7 @@ TEST_CASE("a truncated file is rejected at any length")
                                                             " bytes of data, the file has " + std::to_string(data - 1) +
                                                             "; it was not copied or saved completely");
     CHECK(problem(whole) == "no error");
-    CHECK(problem(whole + "x") == "1 bytes after the last tensor are not in the header, which accounts for 48 of 49");
+    CHECK(problem(whole + "x") == "1 byte after the last tensor: the header accounts for 48 of 49 bytes");
 }
 
 TEST_CASE("any one-byte change of the header is rejected or read, never a crash")
@@ -181,7 +181,7 @@ TEST_CASE("a file of another format is recognized")
     CHECK(problem("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}") == not_one + " (it claims 18446744073709551615 bytes)");
     CHECK(problem(std::string("\1\0\0\0\0\0\0\0{}", 10)).starts_with("truncated"));
     CHECK(problem(std::string("\0\xE1\xF5\5\0\0\0\0{}", 10)) ==
-          "truncated: the header should have 100000000 bytes, the file has 2 after its size");
+          "truncated: the header should have 100000000 bytes; 2 follow its size");
 }
 
 TEST_CASE("invalid JSON and headers of another structure are rejected")
@@ -316,7 +316,7 @@ TEST_CASE("a tensor with an unsupported dtype is listed, and the other tensors a
                          heed::error);
     // Checks that do not depend on the dtype.
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4],"data_offsets":[0,15]})") ==
-          "1 bytes after the last tensor are not in the header, which accounts for 15 of 16");
+          "1 byte after the last tensor: the header accounts for 15 of 16 bytes");
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[)" + side + "," + side + R"(],"data_offsets":[0,16]})") ==
           "tensor \"t\" has shape [" + side + "," + side + "], more bytes than a file can have");
 }

@@ -187,7 +187,7 @@ TEST_CASE("a tensor that does not fit is reported and changes nothing")
     CHECK(contains(rank, "F32 [4,1] in the file"));
 
     const auto fewer = message_for([](io::archive& in) { in.tensors.clear(); });
-    CHECK(contains(fewer, "it holds none"));
+    CHECK(contains(fewer, "it has no tensors"));
 
     const auto number = message_for(
         [](io::archive& in) { entry(in, "score.v") = io::tensor_entry::of("score.v", {4}, std::vector<double>(4)); });

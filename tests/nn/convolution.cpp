@@ -81,11 +81,11 @@ TEST_CASE("errors name the argument that does not fit")
 {
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 4}, 2, 1);
-          }) == "patches: 2 pixels wide, stride 1; the width must be odd, and the stride at least 1");
+          }) == "patches: width 2, stride 1; the width must be odd, and the stride at least 1");
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 4}, 3, 0);
-          }) == "patches: 3 pixels wide, stride 0; the width must be odd, and the stride at least 1");
+          }) == "patches: width 3, stride 0; the width must be odd, and the stride at least 1");
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 5}, 3, 1);
-          }) == "patches: the pictures are [1,12,1] but must be [1,15,1] (pictures of [3,5])");
+          }) == "patches: the images are [1,12,1] but must be [1,15,1] (one row for each pixel of [3,5])");
 }

@@ -81,5 +81,6 @@ TEST_CASE("dropout of part of a batch equals that of the whole batch")
     const auto small = random({2, 3, 4}, 1);
     const auto v = on.parameter(small);
     CHECK_THROWS_WITH_AS(ops::dropout(v, 0.3, std::uint64_t{5}, ops::sentences_of_batch{chosen.data(), 3, 7, 0}),
-                         "dropout: axis 0 of [2,3,4] must be that of the batch, which has 3 sentences of 7", error);
+                         "dropout: axis 0 of [2,3,4] must be the batch axis, with 3 of the larger batch's 7 sentences",
+                         error);
 }

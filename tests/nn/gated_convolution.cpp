@@ -97,7 +97,7 @@ TEST_CASE("a sliding window drops its first columns and appends the new ones")
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 f(past, random({2, 3}, 1));
                             }),
-                            "must hold a whole number of x"));
+                            "the window's width must be a multiple of x's, and x must have a column"));
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 f(past, random({3, 2}, 1));
                             }),

@@ -332,7 +332,7 @@ TEST_CASE("arguments that do not fit are rejected")
           "local_p: the reach D is 0 but must be at least 1: the Gaussian's width is D/2");
     CHECK(run(local_p{W_p(4), v_p(), 2}) ==
           "normalize::local_p: the query [2,5] does not fit W_p [4,4], v_p [4] (linear: x is [2,5] and the matrix is "
-          "[4,4], but it must have as many rows as x has columns, 5)");
+          "[4,4], but the matrix must have 5 rows, one for each column of x)");
     CHECK(run(local_p{W_p(5), random({3}, 1), 2}) ==
           "normalize::local_p: the query [2,5] does not fit W_p [5,4], v_p [3] (place_in_row: v is [3] but must be [4] "
           "(the width of z [2,4]))");

@@ -36,7 +36,7 @@ TEST_CASE("rows of zeros stay zeros; misfits are rejected")
     const auto says = [](auto&& f) { return support::message_of<shape_error>(f); };
     CHECK(says([] {
               (void)ops::rms_norm(random({2, 4}, 1), random({3}, 1), 1e-5);
-          }) == "rms_norm: a gain of 3 numbers for [2,4]; its size must divide that of the last axis");
+          }) == "rms_norm: a gain of 3 numbers for x [2,4]; the gain's size must divide the last axis of x");
     CHECK(support::contains(says([] {
                                 (void)ops::rms_norm(random({2, 4}, 1), random({4}, 1), 0.0);
                             }),

@@ -246,7 +246,7 @@ TEST_CASE("rotate: misfits")
           "rotate: a width of 8 for vectors of size 6 in [2,5,6]; elements are rotated in pairs, so it must be even "
           "and at most 6, or 0 for all");
     CHECK(refused(std::vector{1, 2, 3}) ==
-          "rotate: 3 positions for x [2,5,6]; give 5, the same for all sentences, or 10 in the order of sentences");
+          "rotate: 3 positions for x [2,5,6]; give 5, the same for all sentences, or 10, sentence by sentence");
     CHECK(refused(std::vector{0, 1, -1, 3, 4}) == "rotate: position -1; positions count from 0");
     CHECK(refused(array<int, 2>({5, 2})) ==
           "rotate: the matrix of positions is [5,2] but must be [2,5] (one for each position of x [2,5,6])");
@@ -258,9 +258,9 @@ TEST_CASE("rotate: misfits")
     CHECK(refused(c, random({3, 3}, 4), std::vector{0, 1, 2, 3, 0}) ==
           "rotate: the table of sines is [3,3] but must be [4,3] (the shape of the cosines)");
     CHECK(refused(c, c, std::vector{0, 1, 2, 3, 4}) ==
-          "rotate: position 4 of tables [4,3], which have only 4; positions count from 0");
+          "rotate: position 4 of tables [4,3], which have only 4 rows; positions count from 0");
     CHECK(refused(c, c, std::vector{0}) ==
-          "rotate: 1 positions for x [2,5,6]; give 5, the same for all sentences, or 10 in the order of sentences");
+          "rotate: 1 position for x [2,5,6]; give 5, the same for all sentences, or 10, sentence by sentence");
     const auto turned = random({5, 2, 3}, 5);
     CHECK(
         refused(turned, turned) ==

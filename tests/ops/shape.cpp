@@ -36,7 +36,7 @@ TEST_CASE("rows: a view of a matrix that passes its gradient to its rows")
         },
         random({2, 2}, 3), random({4, 3}, 4));
     CHECK(support::message_of<shape_error>([&] { ops::slice_rows(x, 3u, 6u); }) ==
-          "slice_rows: rows 3 to 6 of [5,3], which has 5");
+          "slice_rows: rows 3 to 6 of [5,3], which has 5 rows");
 }
 
 TEST_CASE("columns_of: selected columns, in any order, also repeated")
@@ -51,7 +51,7 @@ TEST_CASE("columns_of: selected columns, in any order, also repeated")
     CHECK_GRADIENT(f, random({4}, 2));
     CHECK(support::message_of<shape_error>([&] {
               f(random({2, 3}, 1));
-          }) == "columns_of: column 3 of [2,3], whose last axis has only 3");
+          }) == "columns_of: column 3 of [2,3], which has only 3 columns; columns count from 0");
 }
 
 TEST_CASE("rows_of: selected rows, in any order, also repeated")
@@ -67,7 +67,7 @@ TEST_CASE("rows_of: selected rows, in any order, also repeated")
     CHECK_GRADIENT(f, random({4}, 3));
     CHECK(support::message_of<shape_error>([&] {
               f(random({2, 3}, 1));
-          }) == "rows_of: row 2 of [2,3], which has only 2");
+          }) == "rows_of: row 2 of [2,3], which has only 2 rows; rows count from 0");
 }
 
 TEST_CASE("positions_between: positions of one sentence, with their gradient")

@@ -449,7 +449,7 @@ TEST_CASE("the operations have correct values and gradients")
     CHECK(support::contains(message([&] {
                                 ops::pool_windows(x, random({2, 3}, 2), 5u);
                             }),
-                            "windows of 5 columns in [2,3,2]"));
+                            "windows of 5 columns in x [2,3,2]; give at most 4"));
     CHECK(support::contains(message([&] { ops::pool_windows(x, random({2, 2}, 2), 1u); }), "the weights are [2,2]"));
     CHECK(support::contains(message([&] { ops::unfold(x, 0u); }), "unfold: a window of 0"));
 }

@@ -24,5 +24,5 @@ TEST_CASE("a batch of pairs is padded with 0 and has the class of each pair")
     CHECK(batch.expected.words.ids == std::vector<std::uint32_t>{1, 0});
     CHECK(batch.expected.weights == std::vector<float>{1, 1});
     CHECK(support::contains(support::message_of<error>([&] { pairs::make_batch<float>(first, second, {pairs::yes}); }),
-                            "pairs::make_batch: 2 first sentences, 2 second sentences and 1 classes"));
+                            "pairs::make_batch: 2 first sentences, 2 second sentences and 1 class"));
 }

@@ -176,7 +176,7 @@ TEST_CASE("a shape that does not fit")
     CHECK(support::message_of<shape_error>(
               [&] { (void)attend.step(memory, zeros<float>(2, 5), attend.start(memory)); }) ==
           "score::additive: the query [2,5] does not fit W [6,4], U [8,4], v [4] (linear: x is [2,5] and the matrix is "
-          "[6,4], but it must have as many rows as x has columns, 5)");
+          "[6,4], but the matrix must have 5 rows, one for each column of x)");
 }
 
 TEST_CASE("the shape and the view of a variable by heed's own functions")

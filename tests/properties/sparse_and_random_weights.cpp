@@ -30,7 +30,7 @@ void check_of_scores(F&& f, double scale = 1)
     check_gradient_of(with({4, 3}), random({2, 4, 19}, 6, scale));
 }
 
-/// As check_of_scores, with some scores of -inf, which have a gradient of 0.
+/// Like check_of_scores, with some scores of -inf, which have a gradient of 0.
 template <class F>
 void check_with_hidden(F&& f)
 {

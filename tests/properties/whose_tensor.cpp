@@ -69,12 +69,12 @@ TEST_CASE("complete messages")
               (void)attend.step(memory, random({B, 5}, 2), attend.start(memory));
           }) ==
           "score::additive: the query [2,5] does not fit W [6,3], U [6,3], v [3] (linear: x is [2,5] and the matrix is "
-          "[6,3], but it must have as many rows as x has columns, 5)");
+          "[6,3], but the matrix must have 5 rows, one for each column of x)");
     CHECK(support::message_of<shape_error>([&] {
               (void)attend.on(random({B, T, 7}, 1));
           }) ==
           "score::additive: the annotations [2,4,7] do not fit W [6,3], U [6,3], v [3] (linear: x is [2,4,7] and the "
-          "matrix is [6,3], but it must have as many rows as x has columns, 7)");
+          "matrix is [6,3], but the matrix must have 7 rows, one for each column of x)");
     CHECK(support::message_of<shape_error>([&] {
               (void)attend.step(memory, random({3, D}, 2), attend.start(memory));
           }) ==

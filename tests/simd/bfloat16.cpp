@@ -71,7 +71,7 @@ std::vector<float> numbers()
     return x;
 }
 
-/// Small whole numbers, 0 among them.
+/// Small integers, including 0.
 bfloat16_pairs whole(std::uint64_t stream)
 {
     vec<float> a, b;

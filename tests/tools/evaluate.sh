@@ -360,7 +360,7 @@ misused '--reference is required' bleu system.de
 misused 'FILE is required' bleu --reference test.de
 misused 'SYSTEM is required' compare --reference test.de system.de
 misused 'not expected: other.de' compare --reference test.de system.de system.de other.de
-misused '--bounds: a is not a whole number; .* separated by commas' lengths --bounds a --reference test.de system.de
+misused '--bounds: a is not an integer; .* separated by commas' lengths --bounds a --reference test.de system.de
 misused '--bounds: missing number; ' lengths --bounds 10, --reference test.de system.de
 misused '--bounds: 5 after 10; lengths must ascend, such as 10,20,30' lengths --bounds 10,5 --reference test.de system.de
 misused '--bounds: 5 after 5;' lengths --bounds 5,5 --reference test.de system.de
@@ -368,7 +368,7 @@ contradicts '20: no such file; separate the lengths of --bounds' \
     "$evaluate" lengths --bounds 10 20 --reference test.de system.de
 contradicts 'two files, forward and reverse, got 3; repeat the option for each method: --symmetrize union' \
     "$evaluate" align --gold test.gold --symmetrize grow-diag union forward.links reverse.links
-misused '--seed: a is not a whole number' bleu --seed a --reference test.de system.de
+misused '--seed: a is not an integer' bleu --seed a --reference test.de system.de
 misused '--resamples: -1 is not between 0 and 1000000' bleu --resamples=-1 --reference test.de system.de
 misused '--threads: ' bleu --threads many --reference test.de system.de
 misused '--confidence: nan is not a number' bleu --confidence nan --reference test.de system.de

@@ -110,7 +110,7 @@ page=("$translate" page --model model.safetensors --source valid.a --output neve
 head -n 9 valid.b >short
 echo '0-0' >gold
 refused 'short has 9; parallel files' "${page[@]}" --reference short
-refused 'gold has 1 lines, valid.a has 12' "${page[@]}" --reference valid.b --gold gold
+refused 'gold has 1 line, valid.a has 12' "${page[@]}" --reference valid.b --gold gold
 for ((i = 0; i < 12; ++i)); do echo 0-99; done >gold
 refused 'gold:1: a link of words 0 and 99' "${page[@]}" --reference valid.b --gold gold
 refused 'valid.a:1: "' "${page[@]}" --reference valid.b --gold valid.a

@@ -336,10 +336,10 @@ TEST_CASE("a file of another model, optimizer, type or run is rejected and chang
     change("\"adam.first.b\" has 3 numbers, but must have 4", [&](io::archive& all) {
         tensor(all, "adam.first.b") = io::tensor_entry::of("adam.first.b", {3}, std::vector<float>{1, 2, 3});
     });
-    change("\"average.0\" has 1 numbers, but must have 84", [&](io::archive& all) {
+    change("\"average.0\" has 1 number, but must have 84", [&](io::archive& all) {
         tensor(all, "average.0") = io::tensor_entry::of("average.0", {1}, std::vector<float>{1});
     });
-    change("\"moving_average\" has 1 numbers, but must have 84", [&](io::archive& all) {
+    change("\"moving_average\" has 1 number, but must have 84", [&](io::archive& all) {
         tensor(all, "moving_average") = io::tensor_entry::of("moving_average", {1}, std::vector<double>{1});
     });
     metadata("a moving average with a decay of 2.000000 is not defined", "moving_average.decay", "2");

@@ -182,7 +182,7 @@ TEST_CASE("A request that does not fit in the queue is rejected as a whole")
     CHECK(one->get() == strings{"e/0"});
     CHECK_NOTHROW(now.at.submit({{"a", 1}, {"b", 1}, {"c", 1}}, 0, ever)->get());
     CHECK_THROWS_WITH_AS(batcher(std::ref(now.gate), {.batch = 0}),
-                         "batcher: a batch of 0 lines, a queue of 1024 and 1 workers; each must be at least 1",
+                         "batcher: a batch of 0 lines, a queue of 1024 and 1 worker; each must be at least 1",
                          heed::error);
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("A line that throws fails only its own request")
     CHECK(before->get() == strings{"a/0"});
     CHECK(after->get() == strings{"d/0"});
     CHECK_THROWS_WITH_AS(bad->get(), "bad line", std::runtime_error);
-    CHECK_THROWS_WITH_AS(now.ask("fewer", 1)->get(), "batcher: the work returned 0 results for 1 lines", heed::error);
+    CHECK_THROWS_WITH_AS(now.ask("fewer", 1)->get(), "batcher: the work returned 0 results for 1 line", heed::error);
     CHECK_THROWS_WITH_AS(now.ask("bad", 1)->get(), "bad line", std::runtime_error);
     CHECK(now.ask("e", 1)->get() == strings{"e/0"});
     now.at.stop();

@@ -448,7 +448,8 @@ TEST_CASE("invalid text, conflicting options and files that are not models are r
     CHECK(message([&] { model.translate("a", {.beam = 2, .alternatives = 3}); }) ==
           "search: the 3 best of a beam of 2; the beam must be 3 or more");
     CHECK(message([&] { model.translate("a", {.beam = 0}); }) == "search: beam and best must be at least 1");
-    CHECK(message([&] { model.translate("a", {.batch = 0}); }) == "translate: a batch of 0 lines; must be at least 1");
+    CHECK(message([&] { model.translate("a", {.batch = 0}); }) ==
+          "translate: a batch of 0 lines; it must have at least 1");
     CHECK(message([&] { model.translate("a", {.min_length = 3, .max_length = 2}); }) ==
           "search: the minimum length 3 is greater than the maximum, 2");
     CHECK(message([&] { model.score(std::vector<std::string>{"a"}, std::vector<std::string>{}); }) ==

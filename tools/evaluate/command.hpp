@@ -33,8 +33,8 @@ CLI::Validator from_to(Number low, Number high)
                 const auto read = std::from_chars(text.data(), end, value);
                 const bool minus = std::is_integral_v<Number> && text.starts_with('-');
                 if (!minus && (read.ptr != end || read.ec == std::errc::invalid_argument || value != value))
-                    return fmt::format("{} is not a {}number", heed::text::printable(text),
-                                       std::is_integral_v<Number> ? "whole " : "");
+                    return fmt::format("{} is not {}", heed::text::printable(text),
+                                       std::is_integral_v<Number> ? "an integer" : "a number");
                 if (minus || read.ec != std::errc{} || value < low || value > high)
                     return fmt::format("{} is not between {} and {}", heed::text::printable(text), low, high);
                 if constexpr (std::is_integral_v<Number>) text = std::to_string(value);  // 010 is ten, not octal 8

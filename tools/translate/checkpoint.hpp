@@ -86,7 +86,7 @@ struct averages {
             all.push_back(from.at(name).values<float>());
             if (all.back().size() != parameters)
                 throw heed::error("the file contradicts itself: \"" + name + "\" has " +
-                                  std::to_string(all.back().size()) + " numbers, but its model " +
+                                  heed::counted(all.back().size(), "number") + ", but its model " +
                                   std::to_string(parameters));
             if (const auto bad = not_finite(name, all.back())) throw heed::error(*bad + "; the file is damaged");
         }

@@ -217,8 +217,8 @@ private:
         const fs::path& of = side == "source" ? source : target;
         std::vector<sentence> result = read_lines(tags);
         if (result.size() != words.size())
-            throw heed::error(fmt::format("{} has {} lines, {} has {}; expected the tags of each line", tags.string(),
-                                          result.size(), of.string(), words.size()));
+            throw heed::error(fmt::format("{} has {}, {} has {}; expected the tags of each line", tags.string(),
+                                          heed::counted(result.size(), "line"), of.string(), words.size()));
         for (std::size_t n = 0; n < result.size(); ++n) {
             if (result[n].size() != words[n].size())
                 throw heed::error(fmt::format("{}:{}: has {}, but the line of {} has {}; expected one per word",

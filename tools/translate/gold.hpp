@@ -23,9 +23,9 @@ inline std::vector<heed::metrics::gold_links> read_gold(const std::filesystem::p
 {
     const std::vector<heed::text::sentence> lines = heed::text::read_corpus(gold, heed::text::empty_lines::keep);
     if (lines.size() != pairs.source.size())
-        throw heed::error(
-            fmt::format("{} has {} lines, {} has {}; expected the links of each pair, an empty line for none",
-                        gold.string(), lines.size(), source.string(), pairs.source.size()));
+        throw heed::error(fmt::format("{} has {}, {} has {}; expected the links of each pair, an empty line for none",
+                                      gold.string(), heed::counted(lines.size(), "line"), source.string(),
+                                      pairs.source.size()));
     std::vector<heed::metrics::gold_links> all;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::string where = gold.string() + ":" + std::to_string(i + 1);

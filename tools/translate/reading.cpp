@@ -245,7 +245,7 @@ void training_text::read_sides(translator_file& file, text_side& source, text_si
     const auto require_as_many = [&](std::size_t lines, std::size_t translations) {
         if (lines == translations) return;
         throw heed::error(
-            source.path().string() + " has " + std::to_string(lines) + " lines, " + target.path().string() + " has " +
+            source.path().string() + " has " + heed::counted(lines, "line") + ", " + target.path().string() + " has " +
             std::to_string(translations) +
             "; parallel files must have the same number, since line n of one translates line n of the other");
     };

@@ -54,8 +54,8 @@ struct score_command {
         add_count(app, "--batch", batch, "sentences per batch");
         declare_search(app, search);
         replace_ = add_replacements(app, replacements,
-                                    "also print BLEU with unknown words replaced by the source word with\n"
-                                    "the largest weight, or by its translation in this dictionary");
+                                    "also print BLEU with unknown words replaced with the source word of\n"
+                                    "the largest weight, or with its translation in this dictionary");
     }
 
     int run(any_ranks over)

@@ -19,8 +19,8 @@
 ///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
 ///
 /// The loss and its gradient are computed once, with dual numbers p + v ε: the gradient on the tape is exactly ∇ℓ + H v
-/// ε. Every operation and every kernel is a template over its element type, including tiles and modified scores. The
-/// cost is 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
+/// ε. Every operation and every kernel is a template over its element type, including tiles and modified scores. A
+/// product takes the time of 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
 ///
 ///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: a tape of dual numbers
 ///     auto [value, gradient, product] = ad::hessian_vector(loss, model, direction);
@@ -134,8 +134,8 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
         const std::size_t nth = slots.size();
         if (nth >= ways.size() || ways[nth].size() != values.size()) {
             throw shape_error("hessian_vector: tensor " + std::to_string(nth) + " of the direction has " +
-                              std::to_string(nth < ways.size() ? ways[nth].size() : 0) +
-                              " numbers, but that of the parameters is " + shape_text(values.shape) +
+                              counted(nth < ways.size() ? ways[nth].size() : 0, "number") +
+                              ", but that of the parameters is " + shape_text(values.shape) +
                               "; a direction consists of the same tensors as the parameters");
         }
         auto* const duals = on.memory().template array_of<dual_number<T>>(values.size());

@@ -33,8 +33,8 @@ struct lifting_leaf {
 
 }  // namespace detail
 
-/// A module of the same kind, with variables on the tape as parameters. No weight is copied: the module must outlive
-/// the recording and must not be moved.
+/// Returns a module of the same kind with variables on the tape as parameters. No weight is copied: `module` must
+/// outlive the recording and must not be moved.
 template <class T, parameterized M>
 auto lift(tape<T>& on, const M& module)
 {
@@ -48,7 +48,7 @@ auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
     return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
 }
 
-/// Rejected with a single message: a tensor, of any shape, is not a module.
+/// Fails to compile, with a single message: a tensor, of any shape, is not a module.
 template <class T, tensor X>
     requires(!parameterized<X>)
 auto lift(tape<T>& on, const X& x)
@@ -58,7 +58,7 @@ auto lift(tape<T>& on, const X& x)
     return on.parameter(x);
 }
 
-/// Not for a temporary: the variables would refer to destroyed weights.
+/// Deleted for temporaries: the variables would refer to destroyed weights.
 template <class T, parameterized M>
 auto lift(tape<T>& on, const M&& module) = delete;
 template <class T, parameterized M>

@@ -19,7 +19,7 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
     const auto shape = operation.shape(parts);
     tape<T>& on = parts.front().tape();
     bool wanted = false;
-    for (const auto& x : parts) wanted |= on_tape(on, x).wanted();  // call it for each: see var::wanted
+    for (const auto& x : parts) wanted |= on_tape(on, x).wanted();  // called for every part, as var::wanted requires
     auto [y, out] = on.make(shape, wanted);
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {

@@ -133,7 +133,7 @@ public:
         return found;
     }
 
-    /// On zero rows: result i of the operation with these places.
+    /// For zero rows: stores where result i of the operation is.
     void made(std::size_t listed, std::size_t i, const slot<T>& result)
     {
         if (listed != 0) (*list_)[listed - 1 + i].made = &result;

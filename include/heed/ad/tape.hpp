@@ -149,7 +149,7 @@ struct slot {
     const T* value = nullptr;
     T* adjoint = nullptr;
     std::size_t size = 0;
-    bool wanted = false;   // is the derivative of the loss by this value required?
+    bool wanted = false;   // is the gradient of this value required?
     bool leaf = false;     // a parameter
     bool used = false;     // a parameter that an operation has read
     bool final = false;    // a parameter whose adjoint is complete
@@ -186,8 +186,8 @@ public:
     tensor_view<const T, N> view() const { return value(); }  // same as view_of, valid until the tape is cleared
     const T* data() const { return slot().value; }
     std::size_t size() const { return slot().size; }
-    /// Is the derivative of the loss by this value required? Each operation calls this for its variables before it is
-    /// recorded: it tells the tape where a parameter is first used.
+    /// Is the gradient of this value required? Each operation calls this for its variables before it is recorded: it
+    /// tells the tape where a parameter is first used.
     bool wanted() const
     {
         check();

@@ -187,8 +187,8 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
     return S * positions * (F + width) >= (S + positions) * F * width;
 }
 
-/// Can sums answer S queries, starting at number `first`? If keys decay by gates, no query may precede a key that it
-/// sees, and weights must not decay otherwise.
+/// Can S queries, starting at number `first`, be computed from sums? If keys decay by gates, no query may precede a key
+/// that it sees, and weights must not decay otherwise.
 template <class Score>
 bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
 {

@@ -24,7 +24,7 @@ struct grouped_sum_op : operation<grouped_sum_op> {
         require_shape("grouped_sum", "the weights", weights.shape, {values.shape[0], values.shape[1], G},
                       "one row for each position of the values ", values.shape);
         if (G == 0 || D % G != 0) {
-            throw shape_error("grouped_sum: " + std::to_string(G) + " groups for values of width " + std::to_string(D) +
+            throw shape_error("grouped_sum: " + counted(G, "group") + " for values of width " + std::to_string(D) +
                               ", but the number of groups must divide the width");
         }
         return {values.shape[0], D};

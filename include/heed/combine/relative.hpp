@@ -129,7 +129,7 @@ private:
         if (is[0] % 2 == 0 || is[1] != shape_of(values)[2]) {
             throw shape_error("combine::relative: the matrix of distances is " + shape_text(is) +
                               "; it must have 2 R + 1 rows, for the distances from -R to R, and " +
-                              std::to_string(shape_of(values)[2]) + " columns, the width of the values");
+                              counted(shape_of(values)[2], "column") + ", the width of the values");
         }
         return is[0] / 2;
     }

@@ -14,8 +14,8 @@
 ///
 /// Results carry their exact derivative in one direction (Clifford 1871; forward mode in Griewank and Walther 2008,
 /// chapter 3). The derivative of a gradient is a product with the Hessian (Pearlmutter 1994): see
-/// ad/hessian_vector.hpp. `dual` in simd/dual_pack.hpp is the derivative of a function of scores by its score; its
-/// parts may be dual numbers.
+/// ad/hessian_vector.hpp. `dual` in simd/dual_pack.hpp is a function of a score with its derivative; both
+/// may be dual numbers.
 ///
 /// Code for plain and dual numbers writes `using std::exp; exp(x)`, and `value_of(x)` for a decision.
 namespace heed::inline HEED_TARGET {

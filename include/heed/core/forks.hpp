@@ -10,13 +10,13 @@
 
 #include <heed/core/parallel.hpp>
 
-/// Objects of a process that its fork() must not destroy.
+/// Objects of a parent process that its forked children must not destroy.
 namespace heed::inline HEED_TARGET::detail {
 
 inline std::atomic<unsigned> forks{0};
 
-/// The number of forks between the process of the first call and this one. An object that was made at another number
-/// belongs to another process. Throws std::bad_alloc if it cannot count.
+/// The number of forks between the process that called this first and the calling process. An object that was made when
+/// this number was different belongs to another process. Throws std::bad_alloc if forks cannot be counted.
 inline unsigned forks_so_far()
 {
     static const bool counted = in_each_child([] { forks.fetch_add(1); });
@@ -24,13 +24,14 @@ inline unsigned forks_so_far()
     return forks.load(std::memory_order_relaxed);
 }
 
-/// An object of the parent process that its child must not destroy. It stays reachable, so it is not a leak.
+/// An object of the parent process that the child must not destroy. It stays reachable, so leak checkers accept it.
 struct left_object {
     std::shared_ptr<void> object;
     left_object* before;
 };
 inline std::atomic<left_object*> left_objects{nullptr};
 
+/// Keeps a reference to the object until the process ends, so that it is never destroyed.
 inline void leave_undestroyed(std::shared_ptr<void> object)
 {
     auto* const one = new left_object{std::move(object), left_objects.load()};

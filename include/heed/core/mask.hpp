@@ -54,8 +54,8 @@ public:
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {
         if (batch_ != batch) {
-            detail::throw_shape_error(
-                {where, ": ", batch_, " lengths for a batch of ", batch, " rows; give one length per row"});
+            detail::throw_shape_error({where, ": ", detail::number_of{batch_, "length"}, " for a batch of ",
+                                       detail::number_of{batch, "row"}, "; give one length per row"});
         }
         for (std::size_t row = 0; row < batch; ++row) {
             if (counts_[row] > positions) {
@@ -77,7 +77,7 @@ public:
     lengths() = default;
     lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
     explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
-    /// From any list or tensor of whole numbers. Throws shape_error for a negative number.
+    /// From any list or tensor of integers. Throws shape_error for a negative one.
     template <class Counts>
         requires(std::integral<std::remove_cvref_t<decltype(*std::data(std::declval<const Counts&>()))>>)
     explicit lengths(const Counts& counts)

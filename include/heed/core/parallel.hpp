@@ -21,7 +21,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-/// heed's thread pool, for work that is worth sharing.
+/// heed's thread pool.
 ///
 /// Work is cut into one contiguous shard per thread, always the same way for a given thread count, so that two runs
 /// agree bit for bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the

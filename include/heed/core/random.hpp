@@ -43,7 +43,7 @@ inline double normal(std::uint64_t stream, std::uint64_t i)
     return radius * std::cos(2.0 * std::numbers::pi * uniform(stream, 2 * i + 1));
 }
 
-/// A uniform whole number below `bound`.
+/// A uniformly distributed integer from 0 to `bound` − 1.
 constexpr std::size_t below(std::size_t bound, std::uint64_t stream, std::uint64_t i)
 {
     return static_cast<std::size_t>(uniform(stream, i) * static_cast<double>(bound));

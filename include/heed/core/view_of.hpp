@@ -133,8 +133,8 @@ auto view_of(X&& numbers, Sizes... sizes)
         tensor_view<T, N> view{std::data(numbers), {size}};
         if constexpr (sizeof...(Sizes) > 0) view.shape = {detail::size_of_axis(sizes)...};
         if (view.size() != size)
-            throw shape_error("view_of: " + shape_text(view.shape) + " needs " + std::to_string(view.size()) +
-                              " numbers, but there are " + std::to_string(size));
+            throw shape_error("view_of: " + shape_text(view.shape) + " needs " + counted(view.size(), "number") +
+                              ", but there are " + std::to_string(size));
         return view;
     }
 }

@@ -169,7 +169,7 @@ public:
     void pack_here(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales)
     {
         if (K > longest)
-            throw error("int8: a matrix of " + std::to_string(K) + " rows; 32-bit sums are exact up to " +
+            throw error("int8: a matrix of " + counted(K, "row") + "; 32-bit sums are exact up to " +
                         std::to_string(longest));
         begin(K, N);
         scales_.assign(count() * width, 0.0f);

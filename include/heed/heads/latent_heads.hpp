@@ -301,7 +301,7 @@ private:
         check_matrices();
         const std::size_t must = shape_of(W_DKV)[1] + shape_of(W_KR)[1];
         if (const std::size_t is = shape_of(memory.latent)[2]; is != must) {
-            throw shape_error("latent_heads: the memory has " + std::to_string(is) + " numbers for each position " +
+            throw shape_error("latent_heads: the memory has " + counted(is, "number") + " for each position " +
                               "but must have C + R = " + std::to_string(must) +
                               "; use the memory that this mechanism made");
         }
@@ -371,8 +371,8 @@ private:
     {
         const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1], D = shape_of(W_DKV)[0], n = heads;
         if (n == 0 || shape_of(W_Q)[1] % n != 0) {
-            throw shape_error("latent_heads: W_Q " + shape_text(shape_of(W_Q)) + " for " + std::to_string(n) +
-                              " heads; the number of heads must divide its columns");
+            throw shape_error("latent_heads: W_Q " + shape_text(shape_of(W_Q)) + " for " + counted(n, "head") +
+                              "; the number of heads must divide its columns");
         }
         const char* const name = "latent_heads";
         require_shape(name, "W_QR", shape_of(W_QR), {shape_of(W_Q)[0], n * R}, "W_KR's columns for each head");

@@ -11,8 +11,8 @@
 #include <heed/ops/shape.hpp>
 #include <heed/policy/concepts.hpp>
 
-/// The full interface of a mechanism, derived from the few members that it must define: for mechanisms of several heads
-/// or hops, and for your own.
+/// A base class that completes a mechanism's interface from the few members that it must define: for mechanisms of
+/// several heads or hops, and for your own.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -27,7 +27,7 @@ try {
     rethrow_naming(found, mechanism, {detail::named(name, x)});
 }
 
-/// The query [B,Q] if R is 2, or queries [B,S,Q] if R is 3, in the element type of these matrices.
+/// The query [B,Q] if R is 2, or queries [B,S,Q] if R is 3, in the element type of the matrices.
 template <std::size_t R, class Matrix>
 decltype(auto) query_beside(const Matrix&, const auto& given)
 {
@@ -41,13 +41,13 @@ inline constexpr auto call_read = [](const auto& one, const auto&... in) { retur
 inline constexpr auto call_read_all = [](const auto& one, const auto&... in) { return one.read_all(in...); };
 inline constexpr auto call_weights_of = [](const auto& one, const auto&... in) { return one.weights_of(in...); };
 
-/// f(attention, i) for each attention, as each_of.
+/// Calls f(attention, i) for each attention, and returns the results as each_of does.
 auto each_with_index(const auto& several, const auto& f)
 {
     return detail::each_of(several, [&](auto i) { return f(detail::nth(several, i), i); });
 }
 
-/// The weights of several answers, [B,T] or [B,S,T], side by side: [B,n,T] or [B,n,S,T].
+/// The weights of n attentions, [B,T] or [B,S,T] each, as one tensor [B,n,T] or [B,n,S,T].
 auto side_by_side(const auto& weights) { return ops::swap_axes(ops::stack(weights)); }
 
 }  // namespace detail
@@ -75,7 +75,8 @@ class mechanism {
     }
 
 public:
-    /// The query-independent computation, once per batch; the arguments are those of attention::on.
+    /// The memory of a batch: all computation that does not depend on queries. The arguments are those of
+    /// attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const
     {
         return self().memory_of(annotations, rest...);
@@ -133,7 +134,8 @@ public:
         return self().read_all(memory, queries, self().start(memory), mask).contexts;
     }
 
-    /// The weights of many queries, for each head: [B,n,S,T], all in memory. For plots and penalties.
+    /// The weights of many queries, for each head: [B,n,S,T], for plots and penalties. All are stored
+    /// at once.
     template <class Mask = no_mask, class Mine = Self>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
         -> decltype(self<Mine>().all_weights(memory, queries, self<Mine>().start(memory), mask))

@@ -267,8 +267,8 @@ private:
         detail::require_some("multi_head: heads", n);
         if (n % HeadTransform::heads_per_value != 0) {
             throw shape_error("multi_head: " + counted(n, "head") + ", but groups of " +
-                              std::to_string(HeadTransform::heads_per_value) +
-                              " heads share values; the number of heads must be a multiple");
+                              counted(HeadTransform::heads_per_value, "head") +
+                              " share values; the number of heads must be a multiple");
         }
         if (!detail::may_share_keys(heads)) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];

@@ -64,7 +64,7 @@ hopped_all(Contexts, State, Queries) -> hopped_all<Contexts, State, Queries>;
 /// `parameters`. `step` and `read` call it with [B,.], many queries at once with [B,S,.]; it returns a query of its
 /// argument's type. In a state_and_word, add_context adds to the state.
 ///
-/// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, the `query`.
+/// The calls are those of `attention`. `context` is the context of the last hop. The paper continues with `query`.
 /// Throws heed::error if there is no hop, and shape_error unless the memory and the state have one part for each hop.
 template <class Hops, class Update = add_context>
 struct multi_hop : mechanism<multi_hop<Hops, Update>> {

@@ -26,7 +26,7 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// The policies of talking heads, in addition to their keys and values.
+/// The heads and the mixing matrices of talking_heads, as one module.
 template <class Heads, class Mixing>
 struct talking_policies {
     Heads heads;        // attentions
@@ -62,7 +62,7 @@ struct talk {
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
         auto all = ops::concat_heads(each_of(
             heads, [&](std::size_t h) { return ops::bmm(ops::block(weights, h), cut(in.values[h], positions)); }));
-        // Without rows the number of queries is unknown.
+        // Tensors without rows do not tell the number of queries.
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
         auto kept = constant_like(all, shape_of_rank<3>{B, 0, 0}, 0.0);
         if (with_weights)  // [B,n,s·T]
@@ -138,8 +138,8 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 /// Masks apply after the scores are mixed: a mask's `score_index::head` is a head of softmax, and that of
 /// score::modified a head of scores. Additive masks are not supported.
 ///
-/// Many queries are computed in blocks: the scores of all heads for one block and sentence, about 2^18 numbers, are
-/// stored at a time and recomputed in the backward pass. `step` returns the mixed weights U, [B,n,T], which may be
+/// Many queries are computed in blocks. Only the scores of one block and sentence, for all heads, are stored at a time:
+/// about 2^18 numbers. The backward pass recomputes them. `step` returns the mixed weights U, [B,n,T], which may be
 /// negative and need not sum to 1. Throws shape_error unless P_l and P_w are [n,n].
 template <class Base, class Matrix>
 struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
@@ -233,7 +233,8 @@ private:
         return detail::projection(base, name, queries, base.W_Q, base.bias.query());
     }
 
-    /// The policies, keys and values that blocks share: on the tape if one is, otherwise not copied.
+    /// The policies, keys and values that all blocks share. If any is taped, all are variables; otherwise none is
+    /// copied.
     auto source_of(const auto& memory, const auto& projected) const
     {
         using head = std::remove_cvref_t<decltype(base.heads[0])>;

@@ -65,7 +65,7 @@ struct tensor_entry {
                       "heed: the stored type must represent every value exactly, or both types must be floating-point");
         if (detail::bytes_of(shape, sizeof(value_type)) != view.size_bytes())
             throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but " +
-                              std::to_string(view.size()) + " values were given");
+                              counted(view.size(), "value") + " were given");
         std::vector<std::byte> bytes(view.size() * sizeof(As));
         if constexpr (std::same_as<As, value_type>) {
             if (!bytes.empty()) std::memcpy(bytes.data(), view.data(), bytes.size());
@@ -85,14 +85,15 @@ struct tensor_entry {
         return value_size ? bytes.size() / *value_size : detail::bytes_of(shape, 1).value_or(0);
     }
 
-    /// Copies the values to storage of size() elements. Throws heed::error or shape_error if they do not fit.
+    /// Copies the values to storage of size() elements. Throws heed::error unless T can represent every value of the
+    /// dtype, and shape_error for storage of another size.
     template <storable T>
     void copy_to(std::span<T> values) const
     {
         require_reads_as(dtype_name<T>);
         if (values.size() != size())
-            throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but was read into " +
-                              std::to_string(values.size()) + " values");
+            throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but was read into storage for " +
+                              counted(values.size(), "value") + "; give storage for " + std::to_string(size()));
         detail::with_type(dtype, [&](auto type) {
             using stored = typename decltype(type)::type;
             if constexpr (std::same_as<stored, T> && !std::same_as<T, bool>) {
@@ -113,7 +114,7 @@ struct tensor_entry {
         });
     }
 
-    /// Copies the values out. Throws heed::error unless T can represent every value of the dtype; see copy_to.
+    /// A copy of the values. Throws heed::error unless T can represent every value of the dtype; see copy_to.
     template <storable T>
     std::vector<T> values() const
     {
@@ -163,7 +164,7 @@ struct archive {
     /// The names, types and shapes of up to `most` tensors, those most like `wanted` first.
     std::string held_text(std::string_view wanted = {}, std::size_t most = 10) const
     {
-        if (tensors.empty()) return "it holds none";
+        if (tensors.empty()) return "it has no tensors";
         const auto alike = [&](const tensor_entry& entry) {
             const std::string_view name = entry.name;
             const auto front = std::mismatch(name.begin(), name.end(), wanted.begin(), wanted.end()).first;

@@ -53,7 +53,8 @@ inline std::filesystem::path end_of_links(const std::filesystem::path& path)
     return at;
 }
 
-/// A file could not be written: the disk is full, a quota is used up, a server does not respond. A retry may succeed.
+/// Thrown if a file cannot be written, for example because the disk or a quota is full or a server does not respond. A
+/// retry may succeed.
 struct write_failed : error {
     write_failed(const std::string& what, int why) : error(what), reason(why) {}
     int reason;  ///< an errno value
@@ -76,9 +77,9 @@ enum class existing { replace, keep };
 /// running process is locked (flock), also across hosts if the file system shares its locks; without locks, nothing is
 /// removed.
 ///
-/// Symbolic links are followed, even to a file that does not exist yet. An existing file keeps its permissions. A
-/// target that is not a regular file (/dev/stdout, a pipe) is written directly. Throws heed::error and, for system
-/// errors, write_failed with the file, the operation and the reason. POSIX only.
+/// Symbolic links are followed, even to a file that does not exist yet. The new file has the permissions of the old
+/// one. A target that is not a regular file (/dev/stdout, a pipe) is written directly. Throws heed::error and, for
+/// system errors, write_failed with the file, the operation and the reason. POSIX only.
 class atomic_file {
 public:
     explicit atomic_file(const std::filesystem::path& path) : name_(path.string())
@@ -97,7 +98,8 @@ public:
         if (target_ != path) name_ += " (a link to " + target_.string() + ")";
 
         static std::atomic<unsigned> counter{0};
-        const std::string stem = "." + target_.filename().string().substr(0, 200) + ".";  // names end at 255 bytes
+        const std::string stem =
+            "." + target_.filename().string().substr(0, 200) + ".";  // a name has at most 255 bytes
         remove_leftovers(stem);
         do {
             temporary_ =
@@ -113,7 +115,7 @@ public:
             fail("create a temporary file next to it", errno);
         }
         if (exists && tried([&] { return ::fchmod(descriptor_, old.st_mode & 07777); }) != 0)
-            fail("keep its permissions", errno);
+            fail("copy its permissions to the new file", errno);
     }
 
     atomic_file(const atomic_file&) = delete;
@@ -190,7 +192,8 @@ private:
 
     void require_open() const
     {
-        if (descriptor_ < 0) throw error(name_ + ": written to after commit() or after a failure");
+        if (descriptor_ < 0)
+            throw error(name_ + ": written to or committed after commit() or a failure; make a new atomic_file");
     }
 
     void discard() noexcept

@@ -191,8 +191,8 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
     if (file.size() < begin) refuse("is truncated: it ends within the size of its header");
     std::memcpy(&header_size, file.data() + npy_magic.size() + 2, width);
     if (header_size > file.size() - begin)
-        refuse("is truncated: the header should have " + std::to_string(header_size) + " bytes, the file has " +
-               std::to_string(file.size() - begin) + " after its size");
+        refuse("is truncated: the header should have " + counted(header_size, "byte") + "; " +
+               std::to_string(file.size() - begin) + " follow its size");
 
     npy_header header;
     npy_header_reader reader(file.text(begin, header_size));
@@ -215,7 +215,7 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
     if (!bytes) refuse("has shape " + shape_text(header.shape) + ", more bytes than a file can have");
     if (*bytes != data.size())
         refuse((*bytes > data.size() ? "is truncated: " : "has bytes after its values: ") + shape_text(header.shape) +
-               " of '" + header.descr + "' takes " + std::to_string(*bytes) + " bytes, the file has " +
+               " of '" + header.descr + "' takes " + counted(*bytes, "byte") + ", the file has " +
                std::to_string(data.size()));
 
     tensor_entry entry{std::move(name), std::string(known->dtype), std::move(header.shape), data};
@@ -243,7 +243,7 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
                (entry.dtype == "BF16" ? "store floats" : "it has the types of heed/io/dtype.hpp except BF16"));
     if (bytes_of(entry.shape, *dtype_size(entry.dtype)) != entry.bytes.size())
         refuse("tensor \"" + entry.name + "\" is " + shape_text(entry.shape) + " of " + entry.dtype + " but has " +
-               std::to_string(entry.bytes.size()) + " bytes");
+               counted(entry.bytes.size(), "byte"));
     if (entry.shape.size() > largest_rank) refuse("tensor \"" + entry.name + "\" has too many dimensions");
 
     std::string shape;

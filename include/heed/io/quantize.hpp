@@ -20,7 +20,7 @@
 ///     W.scale[0,n] = max_m |W[m,n]| / 127,   or W.scale[m,0] = max_n |W[m,n]| / 127
 ///
 /// The error is at most half a scale. Only matrices are quantized to 8 bits. In NumPy, `file["W"] * file["W.scale"]`
-/// restores them.
+/// restores a matrix.
 namespace heed::inline HEED_TARGET::io {
 
 /// The suffix of the name of a tensor with the scales of an I8 tensor.
@@ -44,7 +44,7 @@ inline by_name names_of(const archive& from)
     return names;
 }
 
-/// Calls each(row, column, index) for each number of a matrix.
+/// Calls each(row, column, index) for each element of a matrix.
 inline void each_number(const tensor_entry& matrix, auto&& each)
 {
     if (matrix.size() == 0) return;  // any number of empty rows
@@ -52,7 +52,7 @@ inline void each_number(const tensor_entry& matrix, auto&& each)
         for (std::size_t n = 0; n < matrix.shape[1]; ++n, ++i) each(m, n, i);
 }
 
-/// The bytes and scales of a matrix.
+/// A matrix in 8 bits, and its scales.
 inline std::pair<tensor_entry, tensor_entry> entry_in_int8(const tensor_entry& matrix, bool by_row)
 {
     const std::vector<float> values = matrix.values<float>();
@@ -128,8 +128,8 @@ archive in_int8(const archive& from, auto&& by_row)
         }
         const std::string scale = each.name + std::string(scale_suffix);
         if (named.contains(scale))
-            throw error("there is a tensor \"" + text::printable(scale) +
-                        "\" already, which would be the name of the scales of \"" + text::printable(each.name) + "\"");
+            throw error("there is a tensor \"" + text::printable(scale) + "\" already, the name that the scales of \"" +
+                        text::printable(each.name) + "\" need; rename one of the two");
         auto [bytes, scales] = detail::entry_in_int8(each, by_row(each.name));
         to.tensors.push_back(std::move(bytes));
         to.tensors.push_back(std::move(scales));

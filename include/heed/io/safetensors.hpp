@@ -69,7 +69,7 @@ public:
     {
         if (place_ != place::numbers) return unexpected("a number");
         if (numbers_->size() == largest_rank)
-            return refuse("has a list of more than " + std::to_string(largest_rank) + " numbers");
+            return refuse("has a list of more than " + counted(largest_rank, "number"));
         if (value > std::numeric_limits<std::size_t>::max()) return refuse("has a number that is too large");
         numbers_->push_back(static_cast<std::size_t>(value));
         return true;
@@ -186,8 +186,8 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
         if (!bytes) refuse(tensor + "has shape " + shape_text(each.shape) + ", more bytes than a file can have");
         // The size of values of an unknown dtype is unknown: it may be less than a byte.
         if (value_size && *bytes != each.range[1] - each.range[0])
-            refuse(tensor + shape_text(each.shape) + " of " + each.dtype + " takes " + std::to_string(*bytes) +
-                   " bytes but its data_offsets " + shape_text(each.range) + " span " +
+            refuse(tensor + shape_text(each.shape) + " of " + each.dtype + " takes " + counted(*bytes, "byte") +
+                   " but its data_offsets " + shape_text(each.range) + " span " +
                    std::to_string(each.range[1] - each.range[0]));
     }
     std::stable_sort(claims.begin(), claims.end(), [](const claim& a, const claim& b) { return a.range < b.range; });
@@ -199,12 +199,11 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
         end = each.range[1];
     }
     if (end > data_size)
-        refuse("truncated: the header promises " + std::to_string(end) + " bytes of data, the file has " +
+        refuse("truncated: the header promises " + counted(end, "byte") + " of data, the file has " +
                std::to_string(data_size) + "; it was not copied or saved completely");
     if (end < data_size)
-        refuse(std::to_string(data_size - end) +
-               " bytes after the last tensor are not in the header, which accounts for " + std::to_string(end) +
-               " of " + std::to_string(data_size));
+        refuse(counted(data_size - end, "byte") + " after the last tensor: the header accounts for " +
+               std::to_string(end) + " of " + counted(data_size, "byte"));
     return claims;
 }
 
@@ -226,7 +225,7 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
                    std::string(dtype_names));
         if (detail::bytes_of(each.shape, *value_size) != each.bytes.size())
             refuse("tensor \"" + each.name + "\" is " + shape_text(each.shape) + " of " + each.dtype + " but has " +
-                   std::to_string(each.bytes.size()) + " bytes");
+                   counted(each.bytes.size(), "byte"));
         if (each.name == detail::metadata_key) refuse("a tensor cannot be called __metadata__");
         if (each.shape.size() > detail::largest_rank) refuse("tensor \"" + each.name + "\" has too many dimensions");
         if (!names.insert(each.name).second) refuse("two tensors are called \"" + each.name + "\"");
@@ -269,7 +268,7 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
     }
     text.resize((text.size() + 7) / 8 * 8, ' ');
     if (text.size() > detail::largest_header)
-        refuse("its header would take " + std::to_string(text.size()) + " bytes; the limit is " +
+        refuse("its header would take " + counted(text.size(), "byte") + "; the limit is " +
                std::to_string(detail::largest_header));
 
     atomic_file file(path);
@@ -291,17 +290,17 @@ inline archive load(const std::filesystem::path& path, storage how = storage::ma
     constexpr std::size_t prefix = sizeof(std::uint64_t);
     if (file.empty()) refuse("is empty; not a safetensors file");
     if (file.size() < prefix + 2)
-        refuse("is only " + std::to_string(file.size()) + " bytes long; not a safetensors file, or truncated");
+        refuse("is only " + counted(file.size(), "byte") + " long; not a safetensors file, or truncated");
     std::uint64_t header_size = 0;
     std::memcpy(&header_size, file.data(), prefix);
     const bool begins = file.data()[prefix] == std::byte{'{'};
     if (!begins || header_size > detail::largest_header)
         refuse("is not a safetensors file: it does not begin with a header of a sensible size" +
-               std::string(begins ? " (it claims " + std::to_string(header_size) + " bytes)" : ""));
+               std::string(begins ? " (it claims " + counted(header_size, "byte") + ")" : ""));
     const std::size_t rest = file.size() - prefix;
     if (header_size < 2 || header_size > rest)
-        refuse("truncated: the header should have " + std::to_string(header_size) + " bytes, the file has " +
-               std::to_string(rest) + " after its size");
+        refuse("truncated: the header should have " + counted(header_size, "byte") + "; " + std::to_string(rest) +
+               " follow its size");
 
     const auto header_bytes = static_cast<std::size_t>(header_size);
     detail::header_reader reader;

@@ -51,7 +51,7 @@ inline void require_fits(const tensor_entry& entry, const std::string& name, std
     }
     if (entry.size() != size) {
         throw error("weights: tensor \"" + name + "\" is " + shape_text(shape) + " but holds " +
-                    std::to_string(entry.size()) + " values");
+                    counted(entry.size(), "value"));
     }
 }
 

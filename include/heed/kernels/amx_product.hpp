@@ -11,7 +11,7 @@
 /// Products of matrices of any size with the matrix registers of AMX.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// x rounded up to a whole number of matrix registers.
+/// x rounded up to a multiple of the rows of a matrix register.
 constexpr std::size_t whole_matrices(std::size_t x)
 {
     return (x + simd::matrix_rows - 1) / simd::matrix_rows * simd::matrix_rows;

@@ -14,7 +14,7 @@
 ///     loss = log Σ_i exp(x_i) - Σ_i q_i x_i,    dx = (softmax(x) - q) · weight
 ///     q = (1 - ε) onehot(target) + ε / V                                             ε: label smoothing, 0 for none
 ///
-/// Rows of weight 0 (padding) are never read, cost nothing and have gradient 0.
+/// Rows of weight 0 (padding) are never read, and have loss 0 and gradient 0.
 namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
@@ -50,6 +50,8 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     return log(sum) - expected;
 }
 
+/// Like kernels::cross_entropy; if `gradient` is not null (it may be the logits), also the gradient. A bias requires
+/// one.
 template <class T, class Index>
 inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
                                   const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
@@ -89,7 +91,7 @@ in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* lo
                                  static_cast<T*>(nullptr));
 }
 
-/// Like `cross_entropy`, but replaces the logits by the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
+/// Like `cross_entropy`, but replaces the logits with the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
 /// logits do not include it.
 template <class T, class Index>
 in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,

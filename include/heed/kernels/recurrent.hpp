@@ -20,8 +20,10 @@
 ///
 /// z is the weight of the candidate. Cho et al. 2014 and much code swap z and 1 - z (docs/learn/gru.md). One step is:
 /// product, `gru_gates`, product, `gru_blend`; backward: `gru_blend_backward`, product, `gru_gates_backward`, product.
-/// If the reset gate acts on the product, h̃ = tanh(x_h + r ⊙ (u_h + b_h)), u_z|u_r|u_h = h U, one step is a product
-/// and `gru_reset_after`.
+///
+/// If the reset gate acts after the product, one step is a product and `gru_reset_after`:
+///
+///     h̃  = tanh(x_h + r ⊙ (u_h + b_h))            u_z|u_r|u_h = h U
 ///
 /// Long short-term memory (Hochreiter and Schmidhuber 1997; f: Gers et al. 2000), a product and `lstm_forward`:
 ///
@@ -31,8 +33,8 @@ namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
-/// f(b, over) for every sentence b; `over` is true if the step is at its length or beyond. `at` has `batch`, `width`,
-/// `lengths` and `step`. Parallel over sentences.
+/// f(b, over) for every sentence b, in parallel; `over` is true if the sentence has ended at this step. `at` has
+/// `batch`, `width`, `lengths` and `step`.
 template <class Step, class F>
 inline void each_sentence(const Step& at, F&& f)
 {

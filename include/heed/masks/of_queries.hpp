@@ -79,7 +79,7 @@ void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std:
     }
 }
 
-/// As draw, in this thread's workspace.
+/// Like draw, in this thread's workspace.
 template <class Mask>
 boolean_mask_view<3> materialized(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin,
                                   std::size_t count)

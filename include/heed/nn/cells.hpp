@@ -16,7 +16,7 @@
 ///     project(x)                       the input's contribution, for all steps at once: [...,X] -> [...,G]
 ///     step(projected, state, ends)     the next state
 ///     begin(h)                         a state with output h [B,H]
-///     b                                [G], the biases of all gates; for stacked cells, those of the lowest layer
+///     b                                [G], the biases of all gates; stacked cells need those of the lowest layer only
 ///
 /// A state is a tensor, or has `hidden` and `map(f)` as ops::lstm_state does. nn/stacked.hpp stacks cells.
 namespace heed::inline HEED_TARGET::nn {
@@ -46,8 +46,9 @@ auto project_of(const auto& cell, const tensor auto& x)
 {
     constexpr bool has = requires { cell.project(x); };
     static_assert(has,
-                  "heed: this recurrent cell has no `project` that heed can call: the input's contribution for all "
-                  "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
+                  "heed: this recurrent cell has no `project` that heed can call: declare `auto project(const "
+                  "heed::tensor auto& x) const`, which returns the input's contribution for all steps at once, from "
+                  "[...,X] to [...,G]");
     if constexpr (has) {
         return cell.project(x);
     } else {
@@ -59,8 +60,9 @@ auto project_of(const auto& cell, const tensor auto& x)
 auto begin_of(const auto& cell, const tensor auto& h)
 {
     constexpr bool has = requires { cell.begin(h); };
-    static_assert(has, "heed: this recurrent cell has no `begin` that heed can call: the state with output h, `auto "
-                       "begin(const heed::tensor auto& h) const`; if the state is the output, return h");
+    static_assert(has, "heed: this recurrent cell has no `begin` that heed can call: declare `auto begin(const "
+                       "heed::tensor auto& h) const`, which returns the state with output h (h itself, if the state is "
+                       "the output)");
     if constexpr (has) {
         return cell.begin(h);
     } else {
@@ -72,9 +74,9 @@ auto begin_of(const auto& cell, const tensor auto& h)
 auto next_of(const auto& cell, const tensor auto& projected, const auto& state, const auto&... more)
 {
     constexpr bool has = requires { cell.step(projected, state, more...); };
-    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
+    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: declare `auto step(const "
                        "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
-                       "const`; a sentence that has ended keeps its state");
+                       "const`, which returns the next state; a sentence that has ended keeps its state");
     if constexpr (has) {
         return cell.step(projected, state, more...);
     } else {
@@ -99,8 +101,9 @@ const auto& biases_of(const auto& cell)
         return nn::biases_of(cell.layers.front());
     } else {
         static_assert(
-            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; for stacked "
-                                  "cells, those of the lowest");
+            requires { cell.b; },
+            "heed: this recurrent cell has no `b`: declare the biases [G] of all its gates as its "
+            "member `b`; of stacked cells, the lowest needs it");
         return cell.b;
     }
 }

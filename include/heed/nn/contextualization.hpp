@@ -77,7 +77,7 @@ struct contextualization {
     Gate source_gate;
     Gate target_gate;
 
-    /// c [B,H] of embeddings x [B,T,E]: see sentence_context.
+    /// The context c [B,H] of embeddings x [B,T,E]: see sentence_context.
     auto context(const tensor auto& x, const lengths& real) const { return nn::sentence_context(x, real, W, b); }
 
     /// The source words for the encoder, with zeros beyond each row's length.

@@ -31,7 +31,7 @@ namespace ops {
 /// The neighborhood of every s-th pixel: x [B,H·W,C] -> [B,H'·W',k·k·C], with H' = ⌈H/s⌉ and W' = ⌈W/s⌉.
 ///
 ///     y[b,(i,j)] = [x[b,(s i + u, s j + v)]], u, v = -(k-1)/2 … (k-1)/2, zeros beyond the edges;  k is odd
-///     ∂x of each pixel += its part of each ∂y
+///     ∂x[b,(s i + u, s j + v)] += the elements of ∂y[b,(i,j)] that are copies of it
 ///
 /// Its product with W [k·k·C,N] is a convolution with stride s.
 struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
@@ -40,11 +40,11 @@ struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
     static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
     {
         if (k % 2 == 0 || stride == 0) {
-            throw shape_error("patches: " + std::to_string(k) + " pixels wide, stride " + std::to_string(stride) +
+            throw shape_error("patches: width " + std::to_string(k) + ", stride " + std::to_string(stride) +
                               "; the width must be odd, and the stride at least 1");
         }
-        require_shape("patches", "the pictures", x.shape, {x.shape[0], picture.size(), x.shape[2]}, "pictures of ",
-                      shape_of_rank<2>{picture.height, picture.width});
+        require_shape("patches", "the images", x.shape, {x.shape[0], picture.size(), x.shape[2]},
+                      "one row for each pixel of ", shape_of_rank<2>{picture.height, picture.width});
         return {x.shape[0], picture.every(stride).size(), k * k * x.shape[2]};
     }
 
@@ -89,9 +89,9 @@ struct convolution {
     std::size_t width = 3;   // k, odd
     std::size_t stride = 1;  // s
 
-    auto operator()(const tensor auto& pictures, const grid& size) const
+    auto operator()(const tensor auto& images, const grid& size) const
     {
-        return ops::linear(ops::patches(pictures, size, width, stride), W, b);
+        return ops::linear(ops::patches(images, size, width, stride), W, b);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -102,7 +102,7 @@ struct convolution {
 template <class Matrix, class Vector>
 convolution(Matrix, Vector, std::size_t = 3, std::size_t = 1) -> convolution<Matrix, Vector>;
 
-/// A new convolution for rectified units: W is normal with variance 2 / (k·k·C) (He et al. 2015, §2.2).
+/// A new convolution, to be followed by a ReLU: W is normal with variance 2 / (k·k·C) (He et al. 2015, §2.2).
 template <class T>
 auto make_convolution(random_source& random, std::size_t channels, std::size_t maps, std::size_t width = 3,
                       std::size_t stride = 1)

@@ -24,12 +24,13 @@ struct coverage_gru_op : operation<coverage_gru_op> {
                                   const auto& coverage)
     {
         const auto [B, T, N] = coverage.shape;
-        require_shape("coverage_gru", "the word", word.shape, {B, 3 * N}, "three gates for each row of the coverage ",
+        require_shape("coverage_gru", "the word", word.shape, {B, 3 * N}, "three gates of the coverage's width, ",
                       coverage.shape);
         require_shape("coverage_gru", "the weights", weights.shape, {B, T}, "one for each position of the coverage");
         require_shape("coverage_gru", "the vector for the weights", by_weight.shape, {3 * N},
-                      "one number for each gate");
-        require_shape("coverage_gru", "the product", products.shape, {B, T, 3 * N}, "three gates for each position");
+                      "three gates of the coverage's width, ", coverage.shape);
+        require_shape("coverage_gru", "the product c U", products.shape, {B, T, 3 * N},
+                      "three gates of the coverage's width, ", coverage.shape);
         return coverage.shape;
     }
 
@@ -81,7 +82,7 @@ struct coverage_gru {
 
     std::size_t size() const { return shape_of(U)[0]; }
 
-    /// y [B,E], α [B,T], c [B,T,N] -> [B,T,N]
+    /// One step: y [B,E], α [B,T], c [B,T,N] -> the next c [B,T,N].
     auto step(const tensor auto& word, const tensor auto& weights, const tensor auto& coverage) const
     {
         const auto inputs = ops::linear(word, W);  // [B,3N]
@@ -101,7 +102,7 @@ struct coverage_gru {
 template <class Matrix, class Vector, class Matrix2>
 coverage_gru(Matrix, Vector, Matrix2) -> coverage_gru<joint_tensor<Matrix, Matrix2>, Vector>;
 
-/// A new unit for words of size `word`. In the papers, the coverage has 100 numbers per position.
+/// A new cell for words of size `word`. In the papers, the coverage has 100 numbers per position.
 template <class T>
 auto make_coverage_gru(random_source& random, std::size_t word, std::size_t coverage = 100)
 {

@@ -17,12 +17,12 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Some sentences of a larger batch. Dropout drops the same elements as in the larger batch. `axis` is the batch axis:
-/// 0 in [B,...], 1 in [T,B,...]. The default is the whole batch.
+/// The sentences of a tensor, if they are part of a larger batch: dropout then drops the same elements as it would in
+/// the larger batch. `axis` is the batch axis: 0 in [B,...], 1 in [T,B,...]. By default, the tensor is a whole batch.
 struct sentences_of_batch {
     const std::uint32_t* place = nullptr;  ///< [B] the index of each sentence in the larger batch
     std::size_t count = 0;                 ///< B
-    std::size_t of = 0;                    ///< sentences of the larger batch
+    std::size_t of = 0;                    ///< the number of sentences in the larger batch
     std::size_t axis = 0;
 
     /// A copy in memory owned by the tape.
@@ -53,8 +53,8 @@ struct dropout_op : operation<dropout_op> {
     {
         if (part.place != nullptr && (part.axis >= x.shape.size() || x.shape[part.axis] != part.count))
             throw error("dropout: axis " + std::to_string(part.axis) + " of " + shape_text(x.shape) +
-                        " must be that of the batch, which has " + std::to_string(part.count) + " sentences of " +
-                        std::to_string(part.of));
+                        " must be the batch axis, with " + std::to_string(part.count) + " of the larger batch's " +
+                        counted(part.of, "sentence"));
         return x.shape;
     }
 
@@ -79,7 +79,7 @@ struct dropout_op : operation<dropout_op> {
     }
 
 private:
-    /// Calls f(first element, count, their m) for blocks that fit in the cache, in parallel.
+    /// Calls f(first element, count, the values m of these elements) for blocks that fit in the cache, in parallel.
     template <class T, std::size_t R, class F>
     static void each_block(const shape_of_rank<R>& shape, double rate, std::uint64_t stream,
                            const sentences_of_batch& part, F&& f)
@@ -108,7 +108,7 @@ private:
 
     static constexpr std::size_t grain = std::size_t{1} << 15;
 
-    /// As above, for n elements from `first`, whose m start at `there`.
+    /// As above, for n elements from `first` on, which are the elements from `there` on of the larger batch.
     template <class T>
     static void each_block(std::size_t first, std::size_t there, std::size_t n, double rate, std::uint64_t stream,
                            const auto& f)
@@ -147,18 +147,18 @@ namespace heed::inline HEED_TARGET::nn {
 /// The sentences of a larger batch that this process works on, while other processes work on the rest.
 struct part_of_batch {
     std::vector<std::uint32_t> sentences;  ///< [B] indices in the larger batch
-    std::size_t of = 0;                    ///< its number of sentences
+    std::size_t of = 0;                    ///< the number of sentences in the larger batch
 };
 
 /// Dropout with one rate and a new stream for each use. The default drops nothing, as for inference.
 ///
 /// With a `part`, which must outlive the object, a batch that is split among processes trains like the whole batch.
 struct dropout {
-    double rate = 0;  // the probability that a number is dropped
+    double rate = 0;  // the probability that an element is dropped
     random_source* random = nullptr;
     const part_of_batch* part = nullptr;
 
-    /// x [B,...], or with the batch along another axis
+    /// x [B,...] after dropout; x itself if it is not on a tape. `axis`: the batch axis of x, if it is not the first.
     template <tensor X>
     X operator()(const X& x, std::size_t axis = 0) const
     {
@@ -172,7 +172,7 @@ struct dropout {
         }
     }
 
-    /// x [T,B,...]
+    /// x [T,B,...] after dropout.
     auto time_major(const tensor auto& x) const { return (*this)(x, 1); }
 };
 

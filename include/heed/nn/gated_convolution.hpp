@@ -32,12 +32,13 @@ struct convolve_steps_op : operation<convolve_steps_op> {
         const std::size_t D = x.shape[2], k = width(x, W);
         if (k == 0 || k * D != W.shape[0]) {
             throw shape_error("convolve_steps: x is " + shape_text(x.shape) + " and W is " + shape_text(W.shape) +
-                              ", but W must have " + std::to_string(D) +
-                              " rows for each step of the filter, and at least one step");
+                              ", but W must have " + counted(D, "row") +
+                              " for each step of the filter, and at least one step");
         }
         if (before >= k) {
-            throw shape_error("convolve_steps: " + std::to_string(before) + " steps before the step itself, but W " +
-                              shape_text(W.shape) + " is " + counted(k, "step") + " wide; give a smaller number");
+            throw shape_error("convolve_steps: " + counted(before, "step") + " before the step itself, but W " +
+                              shape_text(W.shape) + " is " + counted(k, "step") + " wide; give at most " +
+                              std::to_string(k - 1));
         }
         require_shape("convolve_steps", "the bias", b.shape, {W.shape[1]}, "one number for each column of W ", W.shape);
         return {x.shape[0], x.shape[1], W.shape[1]};
@@ -97,7 +98,7 @@ struct slide_op : operation<slide_op> {
         const std::size_t width = window.shape[1], N = x.shape[1];
         if (N == 0 || width % N != 0) {
             throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(window.shape) +
-                              ", but the window must hold a whole number of x");
+                              ", but the window's width must be a multiple of x's, and x must have a column");
         }
         require_shape("slide", "the window", window.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
         return window.shape;
@@ -158,17 +159,18 @@ struct glu_op : operation<glu_op> {
 };
 inline constexpr glu_op glu{};
 
-/// y = √½ (x + a ⊙ σ(b)) up to the end of each row, then 0: a residual connection around a gated linear unit of v = [a;
-/// b]. x [T,B,N], v [T,B,2N], the lengths of the B rows -> [T,B,N]. Gehring et al. 2017, sections 3.2 and 3.4.
+/// y = √½ (x + a ⊙ σ(b)), a residual connection around a gated linear unit of v = [a; b]: x [T,B,N], v [T,B,2N], the
+/// lengths of the B sentences -> [T,B,N]. y is 0 after the end of a sentence. Gehring et al. 2017, sections 3.2
+/// and 3.4.
 ///
-///     up to the end of each row, with d = √½ ∂y:  ∂x += d,  ∂a += d ⊙ σ(b),  ∂b += d ⊙ a ⊙ σ(b) (1 - σ(b))
+///     with d = √½ ∂y, or 0 after the end:  ∂x += d,  ∂a += d ⊙ σ(b),  ∂b += d ⊙ a ⊙ σ(b) (1 - σ(b))
 struct gated_residual_op : operation<gated_residual_op> {
     static constexpr double factor = 0.70710678118654752440;  // √½ keeps the variance of a sum of two terms
 
     static shape_of_rank<3> shape(const auto& x, const auto& v, const lengths_view& real)
     {
         require_shape("gated_residual", "v", v.shape, {x.shape[0], x.shape[1], 2 * x.shape[2]},
-                      "values, then the same number of gates, for each number of ", x.shape);
+                      "values, then the same number of gates, for each row of x ", x.shape);
         real.require("gated_residual", x.shape[1], x.shape[0]);
         return x.shape;
     }
@@ -210,7 +212,7 @@ namespace heed::inline HEED_TARGET::nn {
 ///
 ///     v_t = b + Σ_{i<k} x_{t-before+i} W_i,  GLU([v¹; v²]) = v¹ ⊙ σ(v²)     Gehring et al. 2017, section 3.2
 ///
-/// Words before the first and after the last are zeros. Sentences are [T,B,D], step by step. In an encoder, the filter
+/// Words before the first and after the last are zeros. Sentences are time-major, [T,B,D]. In an encoder, the filter
 /// is centered (before = (k-1)/2, rounded down); in a decoder, it reads only earlier words (before = k-1).
 template <class Matrix, class Vector>
 struct gated_convolution {
@@ -223,11 +225,11 @@ struct gated_convolution {
     /// k, the number of words that the filter reads.
     std::size_t width() const { return size() == 0 ? 0 : shape_of(W)[0] / size(); }
 
-    /// An encoder block: √½ (before + GLU(v)), where v is computed from x, which is `before`, optionally after dropout.
-    /// Both inputs must be zeros beyond the end of each sentence; so is the result.
-    auto around(const tensor auto& before, const tensor auto& x, const lengths& real) const  // [T,B,D] each
+    /// An encoder block: √½ (input + GLU(v)), where v is the filter's output for x, and x is the input itself or the
+    /// input after dropout. Both must be 0 after the end of each sentence; the result is 0 there, too.
+    auto around(const tensor auto& input, const tensor auto& x, const lengths& real) const  // [T,B,D] each
     {
-        return ops::gated_residual(before, ops::convolve_steps(x, W, b, (width() - 1) / 2), real);
+        return ops::gated_residual(input, ops::convolve_steps(x, W, b, (width() - 1) / 2), real);
     }
 
     /// GLU(v) of each word, computed from it and the words before it.
@@ -236,8 +238,8 @@ struct gated_convolution {
         return ops::glu(ops::convolve_steps(x, W, b, width() - 1));
     }
 
-    /// As `back`, one word at a time. `window` [R,(k-1)·D] holds the k-1 words before x [R,D]: zeros at first, and
-    /// ops::slide(window, x) before the next word.
+    /// Like `back`, one word at a time. `window` [R,(k-1)·D] holds the k-1 words before x [R,D]. It begins as zeros;
+    /// the next word's window is ops::slide(window, x).
     auto step(const tensor auto& window, const tensor auto& x) const
     {
         return ops::glu(ops::linear(ops::concat(window, x), W, b));

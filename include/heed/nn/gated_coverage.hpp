@@ -36,7 +36,7 @@ struct gated_coverage {
     /// The annotations' contribution, the same at every step: h [B,T,D] -> [B,T,3N].
     auto project(const tensor auto& annotations) const { return ops::linear(annotations, W); }
 
-    /// projected [B,T,3N], s [B,Q], α [B,T], C [B,T,N] -> [B,T,N]
+    /// One step: projected [B,T,3N], s [B,Q], α [B,T], C [B,T,N] -> the next C [B,T,N].
     auto step(const tensor auto& projected, const tensor auto& state, const tensor auto& weights,
               const tensor auto& coverage) const
     {
@@ -61,7 +61,7 @@ template <class Matrix, class Vector, class Matrix2, class Matrix3, class Matrix
 gated_coverage(Matrix, Matrix2, Vector, Matrix3, Matrix4)
     -> gated_coverage<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Vector>;
 
-/// A new unit for annotations of size `annotation` and queries of size `query`. The authors' code uses 10 dimensions of
+/// A new cell for annotations of size `annotation` and queries of size `query`. The authors' code uses 10 dimensions of
 /// coverage.
 template <class T>
 auto make_gated_coverage(random_source& random, std::size_t annotation, std::size_t query, std::size_t coverage = 10)

@@ -28,7 +28,7 @@ struct gru {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,3H]
 
-    /// projected [B,3H], h [B,H] -> [B,H]. A sentence that has ended keeps its state.
+    /// One step: projected [B,3H], h [B,H] -> the next h [B,H]. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
     {
         return ops::gru(projected, h, U, U_h, ends);
@@ -46,7 +46,7 @@ struct gru {
 template <class Matrix, class Vector, class Matrix2, class Matrix3>
 gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matrix3>, Vector>;
 
-/// A new unit with inputs of size `input` and states of size `hidden`.
+/// A new cell with inputs of size `input` and states of size `hidden`.
 ///
 /// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T>, they are initialized as in
 /// Bahdanau et al. 2015 (appendix B.1). By default, glorot draws them, U_z and U_r as one matrix [H,2H].
@@ -76,7 +76,7 @@ struct gru_reset_after {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,3H]
 
-    /// projected [B,3H], h [B,H] -> [B,H]. A sentence that has ended keeps its state.
+    /// One step: projected [B,3H], h [B,H] -> the next h [B,H]. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
     {
         return ops::gru_reset_after(projected, h, U, c_h, ends);
@@ -95,7 +95,7 @@ template <class Matrix, class Vector, class Matrix2, class Vector2>
 gru_reset_after(Matrix, Vector, Matrix2, Vector2)
     -> gru_reset_after<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>>;
 
-/// A new unit with inputs of size `input` and states of size `hidden`. `recurrent` draws U_z, U_r and U_h one by one,
+/// A new cell with inputs of size `input` and states of size `hidden`. `recurrent` draws U_z, U_r and U_h one by one,
 /// each [H,H], as for nn::make_gru; by default, glorot draws them as one matrix [H,3H].
 template <class T>
 auto make_gru_reset_after(random_source& random, std::size_t input, std::size_t hidden,

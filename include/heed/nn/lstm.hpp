@@ -30,7 +30,8 @@ struct lstm {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
 
-    /// projected [B,4H] and a state of two [B,H] -> the next state. A sentence that has ended keeps its state.
+    /// One step: projected [B,4H] and the state (h and c, [B,H] each) -> the next state. A sentence that has ended
+    /// keeps its state.
     auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
     {
         return ops::lstm(projected, state.hidden, state.cell, U, ends);
@@ -52,7 +53,7 @@ struct lstm {
 template <class Matrix, class Vector, class Matrix2>
 lstm(Matrix, Vector, Matrix2) -> lstm<joint_tensor<Matrix, Matrix2>, Vector>;
 
-/// A new unit with inputs of size `input` and states of size `hidden`.
+/// A new cell with inputs of size `input` and states of size `hidden`.
 ///
 /// `recurrent` draws U_i, U_f, U_o and U_g one by one, each [H,H], as for nn::make_gru; by default, glorot draws them
 /// as one matrix [H,4H]. `forget` is the initial bias of the forget gate: with 1, the cell keeps most of its contents

@@ -36,7 +36,8 @@ struct peephole_lstm {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
 
-    /// projected [B,4H] and a state of two [B,H] -> the next state. A sentence that has ended keeps its state.
+    /// One step: projected [B,4H] and the state (h and c, [B,H] each) -> the next state. A sentence that has ended
+    /// keeps its state.
     auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
     {
         if (ends.real == nullptr) return next(projected, state);

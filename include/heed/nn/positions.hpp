@@ -85,9 +85,9 @@ struct learned_positions {
     {
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2], P = shape_of(table)[0];
         if (first + S > P) {
-            throw error("learned_positions: a sentence of " + std::to_string(first + S) + " words, but the table has " +
-                        std::to_string(P) +
-                        " positions; make the table as long as the longest sentence, or skip longer sentences");
+            throw error("learned_positions: a sentence of " + counted(first + S, "word") + ", but the table has " +
+                        counted(P, "position") +
+                        "; make the table as long as the longest sentence, or skip longer sentences");
         }
         require_shape("learned_positions", "the table", shape_of(table), {P, D}, "rows as wide as those of ",
                       shape_of(x));

@@ -11,10 +11,10 @@
 
 /// Residual connections around a layer f, with layer normalization after the sum or before f.
 ///
-/// A policy has `around(x, f, drop)` and `last_norm()`, the initial normalization after the last of several layers.
+/// A policy has `around(x, f, drop)` and `last_norm()`, which makes the normalization of the last layer's output.
 namespace heed::inline HEED_TARGET::nn {
 
-/// Returns x [...] unchanged, of any shape.
+/// Returns x, of any shape, unchanged.
 struct identity {
     auto operator()(const tensor auto& x) const { return x; }
     static auto parameters(auto&, auto&&) { return identity{}; }

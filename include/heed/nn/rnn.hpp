@@ -19,7 +19,7 @@ namespace heed::inline HEED_TARGET::nn {
 
 namespace detail {
 
-/// [B]: `width` for a sentence that has not ended, 0 for one that has.
+/// Lengths [B] that select open sentences: `width` for a sentence that has not ended, 0 for one that has.
 inline lengths numbers_of_open(const ops::sentence_ends& ends, std::size_t width)
 {
     std::vector<std::size_t> numbers(ends.real->batch());
@@ -33,7 +33,7 @@ inline lengths numbers_of_open(const ops::sentence_ends& ends, std::size_t width
 ///
 ///     h' = f(W x + U h + b)                       Elman 1990; f = tanh, or ops::relu
 ///
-/// Equals PyTorch's nn.RNN and ONNX's RNN, with their two biases added up.
+/// Equals PyTorch's nn.RNN and ONNX's RNN; b is the sum of their two biases.
 template <class Matrix, class Vector, class Activation = std::remove_const_t<decltype(ops::tanh)>>
 struct rnn {
     Matrix W;  // [X,H]
@@ -43,7 +43,7 @@ struct rnn {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,H]
 
-    /// projected [B,H], h [B,H] -> [B,H]. A sentence that has ended keeps its state.
+    /// One step: projected [B,H], h [B,H] -> the next h [B,H]. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
     {
         if (ends.real == nullptr) return activation(ops::addmm(projected, h, U));

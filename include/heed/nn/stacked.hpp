@@ -51,12 +51,13 @@ struct stacked {
     /// The input's contribution to the lowest layer. The other layers compute theirs step by step.
     auto project(const tensor auto& x) const { return nn::project_of(first(), x); }
 
-    /// projected [B,G] of the lowest layer -> the next state. A sentence that has ended keeps its state.
+    /// One step of all layers: projected [B,G], the input of the lowest, and a state -> the next state. A sentence that
+    /// has ended keeps its state.
     auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {},
               const nn::dropout& drop = {}) const
     {
         if (state.layers.size() != layers.size()) {
-            throw shape_error("stacked: the state has " + std::to_string(state.layers.size()) + " layers, but the " +
+            throw shape_error("stacked: the state has " + counted(state.layers.size(), "layer") + ", but the " +
                               "cell has " + std::to_string(layers.size()));
         }
         auto lowest = nn::next_of(first(), projected, state.layers[0], ends);

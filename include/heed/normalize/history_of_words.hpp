@@ -82,9 +82,8 @@ private:
     void check(const char* where, const word_ids& words, const lengths& real) const
     {
         if (words.batch != of_.size()) {
-            throw shape_error(std::string(where) + ": the batch has " + std::to_string(words.batch) +
-                              " sentences but there are " + std::to_string(of_.size()) +
-                              " documents; give one sentence for each");
+            throw shape_error(std::string(where) + ": the batch has " + counted(words.batch, "sentence") +
+                              " but there are " + counted(of_.size(), "document") + "; give one sentence for each");
         }
         words.require(where);
         real.require(where, words.batch, words.steps);

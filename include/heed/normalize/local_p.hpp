@@ -36,7 +36,7 @@ struct place_in_row_op : operation<place_in_row_op> {
         require_shape("place_in_row", "v", v.shape, {z.shape[1]}, "the width of z ", z.shape);
         if (z.shape[0] != real.batch()) {
             throw shape_error("place_in_row: z is " + shape_text(z.shape) + " but there are " +
-                              std::to_string(real.batch()) + " sentences; give one row for each sentence");
+                              counted(real.batch(), "sentence") + "; give one row for each sentence");
         }
         return {real.batch()};
     }

@@ -9,10 +9,10 @@
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Loops over tensors with strides: for a smaller argument that is repeated, and for permuted axes.
+/// Loops over tensors with strides: for broadcast arguments and permuted axes.
 namespace heed::inline HEED_TARGET::ops::detail {
 
-/// Offsets of a walk over some axes in order: stride 0 repeats elements.
+/// The offset of the i-th element of a walk over some axes in row-major order. An axis of stride 0 repeats elements.
 struct strided_walk {
     static constexpr std::size_t most = 8;
     std::array<std::size_t, most> extents{}, strides{};
@@ -32,7 +32,7 @@ struct strided_walk {
     }
 };
 
-/// How b, with axes of 1, is repeated over a: for each run of n elements of a, b has n elements or one.
+/// How b is broadcast over a along its axes of size 1: b has n elements or one for each run of n elements of a.
 struct repetition {
     std::size_t runs = 1, n = 1;
     bool each = true;  // n elements of b are paired with n of a; else one is repeated
@@ -55,7 +55,7 @@ struct repetition {
     }
 };
 
-/// ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y for n elements; null: not required.
+/// ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y for n elements. A gradient that is null is not computed.
 template <class F, class T>
 void add_slopes(std::size_t n, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {
@@ -84,7 +84,7 @@ void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
     });
 }
 
-/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over the repetitions of an element of b; null: not required.
+/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over the repetitions of an element of b. A gradient that is null is not computed.
 template <class F, class T>
 void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {

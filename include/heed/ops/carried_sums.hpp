@@ -103,7 +103,7 @@ struct carried_to_op : operation<carried_to_op> {
                                   std::size_t, std::size_t queries)
     {
         carry_sums_op::require_columns(keys.shape);
-        // Zero rows may also share sentences.
+        // With zero rows, the list of sentences is empty even if rows share sentences.
         const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
         real.require("a score with gates", rows, keys.shape[1]);
         if (!sentence.empty()) {

@@ -41,8 +41,8 @@ struct lookup_op : operation<lookup_op> {
         words.require("lookup");
         for (const std::uint32_t id : words.ids) {
             if (id >= table.shape[0]) {
-                throw error("lookup: word " + std::to_string(id) + " of a table of " + std::to_string(table.shape[0]) +
-                            " embeddings; ids count from 0");
+                throw error("lookup: word " + std::to_string(id) + " of a table of " +
+                            counted(table.shape[0], "embedding") + "; ids count from 0");
             }
         }
         return {words.steps, words.batch, table.shape[1]};

@@ -43,7 +43,7 @@ auto split_heads(X&& x, std::size_t heads)
     const auto shape = shape_of(x);
     if (heads == 0 || shape[2] % heads != 0) {
         throw shape_error("split_heads: the last axis of " + shape_text(shape) + " cannot be split into " +
-                          std::to_string(heads) + " heads; the number of heads must divide its size");
+                          counted(heads, "head") + "; the number of heads must divide its size");
     }
     using kept =
         std::conditional_t<std::is_lvalue_reference_v<X>, const std::remove_cvref_t<X>&, std::remove_cvref_t<X>>;

@@ -152,7 +152,7 @@ auto rows_of(in<T, 3> x, std::size_t b, std::size_t skip = 0)
             }
         };
 }
-/// rows_of with a 1 appended to each row: its sum is the divisor.
+/// rows_of with a 1 appended to each row. The weighted sum of these ones is the divisor.
 template <class T>
 auto rows_with_one(in<T, 3> x, std::size_t b)
 {
@@ -213,9 +213,9 @@ auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> 
 ///     c_s = Σ_j γ^age (q_s · k_j) v_j / Σ_j γ^age (q_s · k_j)         Katharopoulos et al. 2020, eq. 9
 ///
 /// queries [B,S,F], keys [B,T,F], values [B,T,D] -> [B,S,D]; without the division if the rule does not divide. With
-/// `causal` the last query is at the last of the `real` keys, and the keys up to a query's own are visible to it; the
-/// age of a key is the number of visible keys after it. A sum of 0 gives a context of 0. In addition to its arguments
-/// and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
+/// `causal`, the last query is at the position of the last of the `real` keys, and a query sees the keys up to its
+/// position. The age of a key is the number of visible keys after it. A sum of 0 gives a context of 0. In addition to
+/// its arguments and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
 ///
 ///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s;
 ///     without the division u_s = ∂c_s and b_sj = γ^age v_j · ∂c_s:
@@ -316,7 +316,7 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
                     const T left = left_of(sums, s, first);
                     if (d_queries) kernels::add_scaled(F, d_queries.data + at, left, rows + r * F);
                     if (d_keys && sums.n > 0)
-                        d_c(stands(sums, s, first)) -= left * kernels::dot(F, queries.data + at, rows + r * F);
+                        d_c(position_of(sums, s, first)) -= left * kernels::dot(F, queries.data + at, rows + r * F);
                 }
             };
             const auto add_k = [&](std::size_t begun, std::size_t count, const T* rows) {
@@ -345,17 +345,17 @@ private:
         return {S, n, c, from_last};
     }
 
-    /// The position of query s; requires at least one position.
-    static std::size_t stands(const auto& sums, std::size_t s, std::size_t first)
+    /// The position of query s; n must not be 0.
+    static std::size_t position_of(const auto& sums, std::size_t s, std::size_t first)
     {
         return std::min(first + s, sums.n - 1);
     }
-    /// The decay, at the position of query s, of its last visible key: 1 unless the query is later.
+    /// The decay of the last visible key of query s between that key and the query's own position; 1 if they are equal.
     template <class T>
     static T left_of(const detail::sums_with_gates<T>& sums, std::size_t s, std::size_t first)
     {
         if (sums.n + s < sums.S) return T(1);  // no visible key
-        return kernels::fading_by_gates<T>{sums.c}(sums.n + s - sums.S, stands(sums, s, first));
+        return kernels::fading_by_gates<T>{sums.c}(sums.n + s - sums.S, position_of(sums, s, first));
     }
     template <class T>
     static auto faded_rows(in<T, 3> queries, std::size_t b, const detail::sums_with_gates<T>& sums, std::size_t first)

@@ -82,7 +82,7 @@ expected_words<T> expect(word_ids words, const target_weights<T>& how = {})
         const bool counts = id != how.ignored;
         if (counts && !how.of_classes.empty() && id >= how.of_classes.size()) {
             throw error("expect: target " + std::to_string(id) + " has no weight: there are " +
-                        std::to_string(how.of_classes.size()) + " class weights; ids count from 0");
+                        counted(how.of_classes.size(), "class weight") + "; ids count from 0");
         }
         targets.weights.push_back(!counts ? T(0) : how.of_classes.empty() ? T(1) : how.of_classes[id]);
         sum += targets.weights.back();
@@ -109,7 +109,7 @@ void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const
         const std::uint32_t id = targets.ids[r];
         if (id >= vocabulary && targets.weights[r] != T(0)) {
             throw error(std::string(where) + ": target word " + std::to_string(id) + " of a vocabulary of " +
-                        std::to_string(vocabulary) + " words; ids count from 0");
+                        counted(vocabulary, "word") + "; ids count from 0");
         }
     }
 }

@@ -106,7 +106,8 @@ struct modify_op : operation<modify_op<Function>> {
     }
     static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places& where)
     {
-        if (table.size() == 0 && x.size() > 0) detail::refuse("score::modified: the table is empty, ", table.shape);
+        if (table.size() == 0 && x.size() > 0)
+            detail::refuse("score::modified: the table is empty, ", table.shape, "; give at least one number");
         return shape(x, where);
     }
 

@@ -42,8 +42,8 @@ struct linear_op : operation<linear_op> {
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
         if (x.shape[R - 1] != W.shape[0])
-            detail::refuse("linear: x is ", x.shape, " and the matrix is ", W.shape,
-                           ", but it must have as many rows as x has columns, ", x.shape[R - 1]);
+            detail::refuse("linear: x is ", x.shape, " and the matrix is ", W.shape, ", but the matrix must have ",
+                           heed::detail::number_of{x.shape[R - 1], "row"}, ", one for each column of x");
         auto y = x.shape;
         y[R - 1] = W.shape[1];
         return y;
@@ -252,7 +252,7 @@ inline constexpr weighted_sum_op weighted_sum{};
 
 namespace heed::inline HEED_TARGET {
 
-/// Replaces the optional bias of a policy: x W. It has no parameter.
+/// Takes the place of a policy's bias, for x W instead of x W + b. Has no parameters.
 struct no_bias {
     static auto parameters(auto&, auto&&) { return no_bias{}; }
 };

@@ -30,11 +30,12 @@ std::size_t require_step(const char* name, const shape_of_rank<R>& inputs, const
 {
     auto must = hidden;
     must.back() *= gates;
-    require_shape(name, "the input", inputs, must, gates == 3 ? "three" : "four", " gates for the state ", hidden);
+    require_shape(name, "the input", inputs, must, gates == 3 ? "three" : "four", " gates of the state's width, ",
+                  hidden);
     const std::size_t sentences = rows_of(hidden);
     if (ends.real != nullptr && ends.real->batch() != sentences)
-        detail::refuse(name, ": ", ends.real->batch(), " lengths for ", sentences,
-                       " sentences; give one length per sentence");
+        detail::refuse(name, ": ", heed::detail::number_of{ends.real->batch(), "length"}, " for ",
+                       heed::detail::number_of{sentences, "sentence"}, "; give one length per sentence");
     return hidden.back();
 }
 

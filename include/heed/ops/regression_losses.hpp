@@ -12,12 +12,12 @@
 
 /// Losses of predicted numbers. For losses of words see ops/losses.hpp.
 ///
-///     loss(x, t)               all numbers have weight 1
-///     loss(x, t, lengths)      x [B,T] or [B,T,N]: numbers of the real positions
-///     loss(x, t, mask)         with a boolean_mask<2>: numbers of the positions where it is true
-///     loss(x, t, weights)      a weight for each number, [...,N], or for each row of N, [...]
+///     loss(x, t)               all elements have weight 1
+///     loss(x, t, lengths)      x [B,T] or [B,T,N]: only the elements of real positions count
+///     loss(x, t, mask)         with a boolean_mask<2>: only the elements of positions where it is true count
+///     loss(x, t, weights)      a weight for each element, [...,N], or for each row of N, [...]
 ///
-/// Numbers with weight 0 are not read: they may be NaN, and get no gradient.
+/// Elements of weight 0 are not read: they may be NaN, and get no gradient.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
@@ -179,7 +179,7 @@ private:
     static int weight(std::size_t i, std::size_t, const boolean_mask_view<2>& mask) { return mask[i] != 0 ? 1 : 0; }
     static auto weight(std::size_t i, std::size_t, const tensor auto& weights) { return weights.data[i]; }
 
-    /// f(weight, i) for each number with a nonzero weight.
+    /// f(weight, i) for each element with a nonzero weight.
     template <class T, std::size_t R>
     static void each(in<T, R> x, auto&& f, const auto&... weights)
     {
@@ -207,7 +207,7 @@ private:
         return all;
     }
 
-    /// Returns the derivative of ∂ℓ by a weighted value of the rule.
+    /// Returns the derivative of ∂ℓ with respect to a weighted value of the rule.
     template <class T, std::size_t R>
     T go_back(in<T, R> x, in<T, R> t, const T& d, adjoint<T, R> d_x, adjoint<T, R> d_t, const auto&... weights) const
     {

@@ -12,9 +12,9 @@
 /// Root mean square normalization.
 namespace heed::inline HEED_TARGET::ops {
 
-/// y = gain ⊙ x / sqrt(mean(x²) + ε) for each slice of a row of the gain's size: x [...,p·n], gain [n] -> [...,p·n].
-/// Zhang and Sennrich 2019, eq. 4, with ε. With one slice, the norm of the row; with one slice for each head, the norm
-/// of each head separately. A slice of zeros stays 0.
+/// y = gain ⊙ x / sqrt(mean(x²) + ε) for each of the p slices of n elements of a row: x [...,p·n], gain [n] ->
+/// [...,p·n]. Zhang and Sennrich 2019, eq. 4, with ε. A gain of the row's size normalizes the row; a gain of a head's
+/// size normalizes each head separately. A slice of zeros stays 0.
 ///
 ///     r = 1 / sqrt(mean(x²) + ε):   ∂x_i += r g_i ∂y_i − x_i r³ / n Σ_k g_k ∂y_k x_k,  ∂g_i += r x_i ∂y_i
 struct rms_norm_op : operation<rms_norm_op> {
@@ -24,8 +24,8 @@ struct rms_norm_op : operation<rms_norm_op> {
     {
         const std::size_t N = x.shape.back(), n = gain.shape[0];
         if (n == 0 || N % n != 0)
-            detail::refuse("rms_norm: a gain of ", n, " numbers for ", x.shape,
-                           "; its size must divide that of the last axis");
+            detail::refuse("rms_norm: a gain of ", n, " numbers for x ", x.shape,
+                           "; the gain's size must divide the last axis of x");
         if (!(epsilon > 0))
             detail::refuse("rms_norm: epsilon is ", std::to_string(epsilon),
                            " but must be above 0, for example 1e-5, to avoid dividing by 0");

@@ -15,15 +15,15 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Which two elements of a vector are rotated together: neighbors (Su et al. 2021), or the i-th of each half (as in
-/// GPT-NeoX and LLaMA's published weights).
+/// Which two elements of a vector are rotated together: neighbors (Su et al. 2021; Meta's code of LLaMA), or the i-th
+/// of each half (GPT-NeoX; LLaMA on Hugging Face, with weights permuted for this).
 enum class turned_pairs { neighbors, halves };
 
 /// How vectors are rotated by their position.
 struct rotation {
     double base = 10000;
     turned_pairs pairs = turned_pairs::neighbors;
-    std::size_t width = 0;  // rotate the first `width` elements of each vector (`rotary_embedding_dim`); 0: all
+    std::size_t width = 0;  // rotates the first `width` elements of each vector; 0: all (ONNX: rotary_embedding_dim)
 };
 
 namespace detail {
@@ -68,8 +68,8 @@ auto list_of_positions(const X& positions)
 /// shape. N is rotation::width if that is given: further elements are unchanged.
 ///
 ///     rotate(x, first, rotation{})              the positions first … first + T − 1
-///     rotate(x, positions, rotation{})          `position_ids`: any list or tensor of integers, [B,T], or [T] for
-///                                               all sentences
+///     rotate(x, positions, rotation{})          any list or tensor of integers, [B,T], or [T] for all sentences
+///                                               (`position_ids` in Hugging Face and ONNX)
 ///     rotate(x, cosines, sines, positions, …)   cos(pθ_m) and sin(pθ_m) are row p of the tables, [P,N/2] each
 ///     rotate(x, cosines, sines, rotation{})     tables [T,N/2] or [B,T,N/2]: a row for each position; for x [B,N] also
 ///                                               [B,N/2]
@@ -134,7 +134,7 @@ struct rotate_op : operation<rotate_op> {
         for (const std::size_t position : positions) {
             if (position >= cosines.shape[0])
                 detail::refuse("rotate: position ", position, " of tables ", cosines.shape, ", which have only ",
-                               cosines.shape[0], "; positions count from 0");
+                               cosines.shape[0], " rows; positions count from 0");
         }
         return x.shape;
     }
@@ -196,7 +196,8 @@ struct rotate_op : operation<rotate_op> {
     }
 
 private:
-    /// The cosines and sines of `places`, T for all sentences or B·T: place i uses row rows[i] of the tables, or row i.
+    /// The cosines and sines of T positions, for all sentences, or of B·T. Position i has row rows[i] of the tables, or
+    /// row i if `rows` is null.
     template <class T>
     struct angles {
         const T *cosines, *sines;
@@ -231,8 +232,8 @@ private:
     {
         const std::size_t T = positions_of(x);
         if (positions != T && positions != x[0] * T)
-            detail::refuse("rotate: ", positions, " positions for x ", x, "; give ", T,
-                           ", the same for all sentences, or ", x[0] * T, " in the order of sentences");
+            detail::refuse("rotate: ", heed::detail::number_of{positions, "position"}, " for x ", x, "; give ", T,
+                           ", the same for all sentences, or ", x[0] * T, ", sentence by sentence");
     }
 
     /// Throws shape_error for a matrix of positions that is not [B,T].

@@ -89,7 +89,8 @@ struct step_of_op : move_operation<step_of_op, std::size_t> {
     static shape_of_rank<2> shape(const auto& x, std::size_t s)
     {
         if (s >= x.shape[1])
-            detail::refuse("step_of: step ", s, " of ", x.shape, ", which has only ", x.shape[1], " steps");
+            detail::refuse("step_of: step ", s, " of ", x.shape, ", which has only ",
+                           heed::detail::number_of{x.shape[1], "step"});
         return {x.shape[0], x.shape[2]};
     }
 
@@ -109,7 +110,9 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
     static_assert(rank_of<decltype(y)> == 2, "heed: put_step puts a step [B,N] into [B,S,N]");
     const auto [B, S, N] = shape_of(x);
     require_shape("put_step", "the step", shape_of(y), {B, N}, "one row for each row of ", shape_of(x));
-    if (s >= S) detail::refuse("put_step: step ", s, " of ", shape_of(x), ", which has only ", S, " steps");
+    if (s >= S)
+        detail::refuse("put_step: step ", s, " of ", shape_of(x), ", which has only ",
+                       heed::detail::number_of{S, "step"});
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
@@ -122,7 +125,9 @@ struct block_op : operation<block_op> {
     static auto piece(const auto& x, std::size_t i)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
-        if (i >= x.shape[0]) detail::refuse("block: block ", i, " of ", x.shape, ", which has only ", x.shape[0]);
+        if (i >= x.shape[0])
+            detail::refuse("block: block ", i, " of ", x.shape, ", which has only ", x.shape[0],
+                           " blocks; blocks count from 0");
         piece_of<R - 1> part;
         std::copy_n(x.shape.begin() + 1, R - 1, part.shape.begin());
         part.offset = i * detail::numbers_in(part.shape);
@@ -276,7 +281,8 @@ struct slice_rows_op : operation<slice_rows_op> {
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
     {
         if (first > last || last > x.shape[0])
-            detail::refuse("slice_rows: rows ", first, " to ", last, " of ", x.shape, ", which has ", x.shape[0]);
+            detail::refuse("slice_rows: rows ", first, " to ", last, " of ", x.shape, ", which has ", x.shape[0],
+                           " rows");
         return {first * x.shape[1], {last - first, x.shape[1]}};
     }
 
@@ -448,8 +454,8 @@ struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32
         constexpr std::size_t R = rank_of<decltype(x)>;
         for (const std::uint32_t column : columns) {
             if (column >= x.shape[R - 1])
-                detail::refuse("columns_of: column ", column, " of ", x.shape, ", whose last axis has only ",
-                               x.shape[R - 1]);
+                detail::refuse("columns_of: column ", column, " of ", x.shape, ", which has only ", x.shape[R - 1],
+                               " columns; columns count from 0");
         }
         auto y = x.shape;
         y[R - 1] = columns.size();
@@ -474,8 +480,8 @@ struct slice_columns_op : move_operation<slice_columns_op, std::size_t, std::siz
     {
         auto y = x.shape;
         if (first > last || last > y.back())
-            detail::refuse("slice_columns: columns ", first, " to ", last, " of ", y, ", whose last axis has ",
-                           y.back());
+            detail::refuse("slice_columns: columns ", first, " to ", last, " of ", y, ", which has ", y.back(),
+                           " columns");
         y.back() = last - first;
         return y;
     }
@@ -534,7 +540,9 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
         static_assert(rank_of<decltype(x)> > 0, "heed: rows_of takes a tensor with at least one axis");
         auto y = x.shape;
         for (const std::size_t row : rows) {
-            if (row >= y[0]) detail::refuse("rows_of: row ", row, " of ", y, ", which has only ", y[0]);
+            if (row >= y[0])
+                detail::refuse("rows_of: row ", row, " of ", y, ", which has only ",
+                               heed::detail::number_of{y[0], "row"}, "; rows count from 0");
         }
         y[0] = rows.size();
         return y;

@@ -331,7 +331,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         require_shape("attend_tiled", "the vector of per-head numbers", of_heads.shape, {how.heads},
                       "one for each head");
         if (table.size() == 0 && queries.size() > 0)
-            detail::refuse("score::modified: the table is empty, ", table.shape);
+            detail::refuse("score::modified: the table is empty, ", table.shape, "; give at least one number");
         return shape(queries, keys, values, real, how);
     }
 

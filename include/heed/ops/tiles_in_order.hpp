@@ -37,7 +37,8 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
                       const lengths_view& real, const heads_of& how)
     {
         if (table.size() == 0 && queries.size() > 0)
-            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape) +
+                              "; give at least one number");
         require_shape("attend_in_order", "the history", history.shape, {keys.shape[0], keys.shape[1]},
                       "one number for each key");
         return std::tuple{attend_tiled.shape(queries, keys, values, real, how), history.shape};

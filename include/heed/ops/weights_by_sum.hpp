@@ -10,17 +10,17 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Turns products into weights without an exponential: each is multiplied by γ^age, where the age of a key is the
-/// number of visible positions after it, and divided by their sum if `divides`.
+/// How products become weights without an exponential: each is multiplied by γ^age, where the age of a key is the
+/// number of visible positions after it. If `divides`, the results are divided by their sum.
 struct rule_of_sums {
     double decay = 1;  // γ
     bool divides = true;
 };
 
-/// w_j = γ^{n−1−j} e_j, divided by the sum of these if `divides`: e [B,T] or [B,T,D] -> the shape of e. 0 after the n
-/// real positions of a row and where e_j is -inf. A row with sum 0 has weights 0.
+/// w_j = γ^{n−1−j} e_j, or if `divides` w_j = γ^{n−1−j} e_j / Σ_k γ^{n−1−k} e_k: e [B,T] or [B,T,D] -> the shape of e.
+/// n is the row's length. Weights are 0 after the n-th position, where e_j is -inf, and where the divisor is 0.
 ///
-///     ∂e_j += γ^{n−1−j} (∂w_j − Σ_k w_k ∂w_k) / Σ_k γ^{n−1−k} e_k        without the division ∂e_j += γ^{n−1−j} ∂w_j
+///     ∂e_j += γ^{n−1−j} ∂w_j,  or if `divides`  ∂e_j += γ^{n−1−j} (∂w_j − Σ_k w_k ∂w_k) / Σ_k γ^{n−1−k} e_k
 struct weights_by_sum_op : row_operation<weights_by_sum_op> {
     static constexpr const char* name = "weights_by_sum";
 

@@ -61,7 +61,7 @@ struct window_of_op : move_operation<window_of_op, window_view> {
 };
 inline constexpr window_of_op window_of{};
 
-/// y = x with the window of each row replaced by w: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
+/// y = x where w replaces the window of each row: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
 ///
 ///     ∂x += ∂y outside of the window,  ∂w += ∂y within
 struct put_window_op : operation<put_window_op> {

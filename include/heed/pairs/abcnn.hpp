@@ -62,8 +62,8 @@ struct pool_windows_op : operation<pool_windows_op> {
         require_shape("pool_windows", "the weights", a.shape, {x.shape[0], x.shape[1]}, "one for each column of ",
                       x.shape);
         if (x.shape[1] + 1 < width) {
-            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " +
-                              shape_text(x.shape) + ", which has only " + std::to_string(x.shape[1]));
+            throw shape_error("pool_windows: windows of " + counted(width, "column") + " in x " + shape_text(x.shape) +
+                              "; give at most " + std::to_string(x.shape[1] + 1));
         }
         return {x.shape[0], x.shape[1] + 1 - width, x.shape[2]};
     }
@@ -179,8 +179,8 @@ private:
     {
         if (words > shape_of(W)[0]) {
             throw shape_error("abcnn::feature_maps: " + std::string(name) + " is " + shape_text(shape_of(W)) +
-                              ", which allows " + std::to_string(shape_of(W)[0]) +
-                              " words, but the other sentences have up to " + std::to_string(words));
+                              ", which allows " + counted(shape_of(W)[0], "word") +
+                              ", but the other sentences have up to " + std::to_string(words));
         }
         return ops::slice_rows(W, std::size_t{0}, words);
     }

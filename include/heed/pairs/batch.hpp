@@ -60,9 +60,9 @@ batch<T> make_batch(std::span<const id_sentence* const> first, std::span<const i
 {
     const std::size_t B = first.size();
     if (second.size() != B || classes.size() != B) {
-        throw error("pairs::make_batch: " + std::to_string(B) + " first sentences, " + std::to_string(second.size()) +
-                    " second sentences and " + std::to_string(classes.size()) +
-                    " classes; their numbers must be equal");
+        throw error("pairs::make_batch: " + counted(B, "first sentence") + ", " +
+                    counted(second.size(), "second sentence") + " and " + counted(classes.size(), "class", "classes") +
+                    "; their numbers must be equal");
     }
     auto [words, real] = detail::side_by_side(first);
     auto [others, others_real] = detail::side_by_side(second);

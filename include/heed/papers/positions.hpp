@@ -174,7 +174,7 @@ inline auto alibi(std::size_t heads)
                      combine::weighted_sum{}};
 }
 
-/// As alibi, with the slopes of the authors' code: m_h = 2^(−8 (2 (h − P) + 1) / 2P) for a head h from P on, see
+/// Like alibi, with the slopes of the authors' code: m_h = 2^(−8 (2 (h − P) + 1) / 2P) for a head h from P on, see
 /// linear_bias_of_program.
 inline auto alibi_of_program(std::size_t heads)
 {

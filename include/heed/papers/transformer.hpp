@@ -54,7 +54,7 @@ template <class T>
 auto make_multi_head(random_source& random, const sizes& n = {})
 {
     if (n.heads == 0 || n.model % n.heads != 0) {
-        throw error("vaswani2017::make_multi_head: " + std::to_string(n.heads) + " heads for a width of " +
+        throw error("vaswani2017::make_multi_head: " + counted(n.heads, "head") + " for a width of " +
                     std::to_string(n.model) + "; the number of heads must divide it");
     }
     const auto square = [&] { return nn::glorot<T>(random, n.model, n.model); };

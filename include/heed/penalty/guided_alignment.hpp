@@ -91,8 +91,8 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
         for (const auto& [i, j] : of_sentences[b]) {
             if (i < 0 || j < 0 || std::cmp_greater_equal(i, positions) || std::cmp_greater_equal(j, steps)) {
                 throw shape_error("guided_alignment: the link " + std::to_string(i) + "-" + std::to_string(j) +
-                                  " of row " + std::to_string(b) + " is outside the " + std::to_string(positions) +
-                                  " source positions and " + std::to_string(steps) + " target steps");
+                                  " of row " + std::to_string(b) + " is outside the " +
+                                  counted(positions, "source position") + " and " + counted(steps, "target step"));
             }
             matrix(b, static_cast<std::size_t>(j), static_cast<std::size_t>(i)) = T(1);
         }
@@ -111,7 +111,7 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
 ///
 /// weights: [B,T] of each step, plain or taped. A [B,S,T]: any numbers >= 0, hard or soft; link_matrix makes rows with
 /// sum 1. Target steps without links and padding contribute nothing. The loss is summed over the batch and not scaled;
-/// use `ops::scale` for the paper's mean over target words and its share of the cost.
+/// use `ops::scale` for the paper's mean over target words, and for its weight in the whole cost.
 ///
 /// Deviation: below `floor` the logarithm continues as its tangent, so that a weight of exactly 0 (a window, sparsemax)
 /// has a finite loss and a gradient of at most A/floor (docs/explanation/decisions.md). Throws heed::error unless

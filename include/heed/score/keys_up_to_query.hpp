@@ -20,8 +20,8 @@ inline void require_places(const char* where, const lengths_view& count, const l
 {
     if (count.batch() != rows || (first.batch() != rows && first.batch() != 0)) {
         throw shape_error(std::string(where) + ": " + std::to_string(count.batch()) + " counts of keys and " +
-                          std::to_string(first.batch()) + " first keys for " + std::to_string(rows) +
-                          " rows; each row has a count, and either all rows or none have a first key");
+                          std::to_string(first.batch()) + " first keys for " + counted(rows, "row") +
+                          "; each row has a count, and either all rows or none have a first key");
     }
 }
 

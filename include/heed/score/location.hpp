@@ -26,7 +26,7 @@ struct gather_op : operation<gather_op> {
             const auto place = value_of(at.data[i]);
             if (place >= 0 && place < static_cast<decltype(place)>(x.shape[1])) continue;
             throw shape_error("gather: position " + std::to_string(place) + " of " + shape_text(x.shape) +
-                              ", which has " + std::to_string(x.shape[1]) + " columns");
+                              ", which has " + counted(x.shape[1], "column"));
         }
         return {at.shape[0], at.shape[1]};
     }
@@ -87,7 +87,7 @@ struct location {
     {
         const std::size_t positions = shape_of(annotations)[1];
         if (first + positions > shape_of(W)[1]) {
-            throw shape_error("score::location: " + std::to_string(first + positions) + " positions but W is " +
+            throw shape_error("score::location: " + counted(first + positions, "position") + " but W is " +
                               shape_text(shape_of(W)) + ", with columns for at most " + std::to_string(shape_of(W)[1]) +
                               "; make W as wide as the longest sentence, or truncate the annotations");
         }

@@ -71,8 +71,8 @@ struct by_place : over::around<Self, Base> {
 
 /// A score changed by a function of the score and its index.
 ///
-///     e'_{s,j} = f(e_{s,j}, place)        for example e − m_h (s − j): ALiBi, Press et al. 2022
-///     e'_{s,j} = f(e_{s,j}, place, table)     for example e + b_h[s − j]: T5, Raffel et al. 2020
+///     e'_{s,j} = f(e_{s,j}, index)            for example e − m_h (s − j): ALiBi, Press et al. 2022
+///     e'_{s,j} = f(e_{s,j}, index, table)     for example e + b_h[s − j]: T5, Raffel et al. 2020
 ///
 ///     score::modified alibi{score::scaled_dot{}, [](auto e, score_index p) { return e - 0.1 * (p.query - p.key); }};
 ///     score::modified t5{score::scaled_dot{}, bias,      // [heads, 2 · reach + 1]

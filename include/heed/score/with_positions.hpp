@@ -17,9 +17,9 @@ namespace heed::inline HEED_TARGET::score {
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + P ψ_{t,j})
 ///     ψ_{t,j} = [log(1+t), log(1+j), log(1+I)]                 Cohn et al. 2016
 ///
-/// P ψ is added to the keys of any base score, inside the tanh as in the paper (its other two biases:
-/// `with_neighbors`). t and j count from 1; I is the length given to `attend.on`, regardless of masks; for a KV cache,
-/// the current number of positions.
+/// P ψ is added to the keys of any base score, inside the tanh as in the paper. t and j count from 1. I is the length
+/// given to `attend.on`, regardless of masks, or in a KV cache the current number of positions. score::with_neighbors
+/// has the paper's other two biases.
 template <class Base, class Matrix>
 struct with_positions : over::score_adaptor<with_positions<Base, Matrix>, Base> {
     using over::score_adaptor<with_positions<Base, Matrix>, Base>::base;

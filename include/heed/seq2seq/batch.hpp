@@ -156,8 +156,8 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
                                                               const batch_limits& limits, std::uint64_t stream)
 {
     if (sources.size() != targets.size())
-        throw error("sentence pairs: " + std::to_string(sources.size()) + " sources, but " +
-                    std::to_string(targets.size()) + " targets");
+        throw error("sentence pairs: " + counted(sources.size(), "source") + ", but " +
+                    counted(targets.size(), "target"));
     return shuffled_batches_of(
         targets.size(), [&](std::size_t i) { return sources[i].size(); },
         [&](std::size_t i) { return targets[i].size(); }, limits, stream);

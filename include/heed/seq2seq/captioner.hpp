@@ -41,9 +41,9 @@ struct picture_encoder {
         return result;
     }
 
-    auto encode(const tensor auto& pictures) const  // [B,H·W,1] -> [B,T,D], T = H'·W'
+    auto encode(const tensor auto& images) const  // [B,H·W,1] -> [B,T,D], T = H'·W'
     {
-        auto x = ops::relu(layers.at(0)(pictures, size));
+        auto x = ops::relu(layers.at(0)(images, size));
         grid of_x = size.every(layers[0].stride);
         for (std::size_t k = 1; k < layers.size(); ++k) {
             x = ops::relu(layers[k](x, of_x));
@@ -165,7 +165,7 @@ captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matri
 /// shape_error unless `step` gets a word and room for scores of each row, and heed::error for a row that does not
 /// exist.
 ///
-///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(pictures));
+///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(images));
 ///     seq2seq::decoding_by<float, decltype(steps)> at_work(steps, B);
 ///     auto found = seq2seq::beam<float>(at_work, steps.real());
 template <class T, class Captioner>

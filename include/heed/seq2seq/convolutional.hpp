@@ -226,8 +226,8 @@ struct convolutional_decoder {
         return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
     }
 
-    /// As loss, but returns a `teacher_forced`, computed word by word, with the mean weights of the layers and no last
-    /// state.
+    /// Like loss, but returns a `teacher_forced`, computed word by word, with the mean weights of the layers and no
+    /// last state.
     template <class T>
     auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const

@@ -206,7 +206,7 @@ struct decoder {
         return detail::cross_entropy(led.first, output(), batch.targets, smoothing, only);
     }
 
-    /// As loss, but returns a `teacher_forced`: the cost of each word, the weights of all steps, and the attention's
+    /// Like loss, but returns a `teacher_forced`: the cost of each word, the weights of all steps, and the attention's
     /// last state.
     template <class T>
     auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},

@@ -122,7 +122,7 @@ struct contextual_target {
     Matrix words;                           // [V,E]
     nn::context_gate<Matrix, Vector> gate;  // from c [B,K]
 
-    /// y [S,B,E] with a mask σ(M c + m) [B,E] for each sentence.
+    /// The embeddings y [S,B,E] of target words, multiplied by the mask σ(M c + m) [B,E] of their sentence.
     auto look_up(const word_ids& ids, const tensor auto& mask) const
     {
         return ops::swap_axes(ops::multiply_per_position(ops::swap_axes(ops::lookup(words, ids)), mask));

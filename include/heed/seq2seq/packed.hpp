@@ -153,7 +153,7 @@ struct decoder_panels {
         for (std::size_t r = 0; r < R; ++r) {
             if (previous.ids[r] >= vocabulary_of_input()) {
                 throw error("decoding: word " + std::to_string(previous.ids[r]) + " of a table of " +
-                            std::to_string(vocabulary_of_input()) + " embeddings; ids count from 0");
+                            counted(vocabulary_of_input(), "embedding") + "; ids count from 0");
             }
             const T* from = words.data() + previous.ids[r] * width;
             if (multiplied) {

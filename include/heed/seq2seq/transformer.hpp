@@ -259,9 +259,9 @@ struct shared_table_factory {
     auto operator()(const auto& init, const table_sizes& n) const
     {
         if (n.source_vocabulary != n.target_vocabulary) {
-            throw error("shared_table: " + std::to_string(n.source_vocabulary) + " source words and " +
-                        std::to_string(n.target_vocabulary) +
-                        " target words; to share embeddings, both sides need one vocabulary");
+            throw error("shared_table: " + counted(n.source_vocabulary, "source word") + " and " +
+                        counted(n.target_vocabulary, "target word") +
+                        "; to share embeddings, both sides need one vocabulary");
         }
         return shared_table{init.gaussian(n.source_vocabulary, n.width, n.deviation())};
     }
@@ -298,7 +298,7 @@ struct transformer {
         return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
     }
 
-    /// As loss, but returns a `teacher_forced`, with the weights of the aligning layer and no last state.
+    /// Like loss, but returns a `teacher_forced`, with the weights of the aligning layer and no last state.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const

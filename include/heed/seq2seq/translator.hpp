@@ -23,7 +23,7 @@ struct translator {
         return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
-    /// As loss, but returns a `teacher_forced`, for losses that depend on weights: see loss_with.
+    /// Like loss, but returns a `teacher_forced`, for losses that depend on weights: see loss_with.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const

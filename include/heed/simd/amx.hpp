@@ -116,7 +116,9 @@ void amx_product(std::size_t steps, const std::int32_t* a, std::size_t a_stride,
 
 #else
 
+/// False: this code is compiled for processors without AMX.
 constexpr bool amx_is_permitted() { return false; }
+/// Does nothing, since there are no matrix registers.
 class amx_scope {};
 
 #endif

@@ -21,7 +21,7 @@
 ///
 ///     [](auto e, score_index p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
-/// A table is a tensor of any rank. Indices are whole numbers or lanes of whole numbers; they are clamped to the table.
+/// A table is a tensor of any rank. Indices are integers or lanes of integers; they are clamped to the table.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -188,7 +188,7 @@ private:
             [](detail::strided_index & x, std::int32_t n) __attribute__((always_inline)) { return lies_inside(x, n); },
             index...);
     }
-    /// As `inside`, if for some keys all lanes may be beyond one end.
+    /// Like `inside`, if for some keys all lanes may be beyond one end.
     template <class... Index>
     HEED_SIMD_INLINE bool inside_at_ends(detail::strided_index& place, const Index&... index) const
     {
@@ -296,7 +296,7 @@ HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>
     return !simd::any(different);
 }
 
-/// A table during the computation of the derivative by the result of one lookup.
+/// A table during the computation of the derivative with respect to the result of one lookup.
 template <class T, std::size_t N>
 struct table_in_question {
     const lane_table<T, N>& table;

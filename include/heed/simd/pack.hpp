@@ -21,7 +21,7 @@
 ///     [](auto e, score_index p) { return e - 0.1 * abs(p.query - p.key); }
 ///
 /// One expression processes a whole register, and is written as for a single number: + − * /, comparisons (whose result
-/// is used in `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
+/// is used in `select`, `&`, `|`, `!`), % of integers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
 /// An integer, or a multiple of one by a fraction (place_number), takes the type of the score that it is combined with:
 /// 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives:
 /// simd/dual_pack.hpp.
@@ -169,15 +169,15 @@ concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_
 template <class X>
 concept lane_score = dual_element<typename lane_element<X>::type> ||
     (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
-/// Lanes of whole numbers with a fraction of any type, or place_numbers.
+/// Lanes of integers with a fraction of any type, or place_numbers.
 template <class A, class B>
 concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
                                (std::floating_point<A>&& std::is_integral_v<typename lane_element<B>::type>) ||
                                (std::floating_point<B> && std::is_integral_v<typename lane_element<A>::type>);
 
 /// The common lane type of two operands. A constant takes the type of the lanes, and neither narrows a score nor makes
-/// a kernel of floats compute in doubles. Whole numbers with fractions become indices of scores, and both become scores
-/// when combined with scores. Lanes of two precisions become the wider one; numbers without a slope become dual.
+/// a kernel of floats compute in doubles. Integers with fractions become place_numbers, and both become scores when
+/// combined with scores. Lanes of two precisions become the wider one; numbers without a slope become dual.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
@@ -629,7 +629,7 @@ HEED_LANES(+)
 HEED_LANES(-)
 HEED_LANES(*)
 HEED_LANES(/)
-HEED_LANES(%)  // of whole numbers
+HEED_LANES(%)  // of integers
 #undef HEED_LANES
 
 template <class T>

@@ -20,8 +20,8 @@ namespace heed::inline HEED_TARGET {
 /// The number of floats in a register, for any T.
 inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
 
-/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as a float for scores in float. The
-/// compiler omits the one that is not used.
+/// A number computed from integers and fractions, such as 0.1 * p.key: as a double, and as a float for scores in float.
+/// The compiler omits the one that is not used.
 struct place_number {
     double exact;
     float near;
@@ -81,7 +81,7 @@ private:
     std::int32_t count_, keys_;
 };
 
-/// Steps of whole numbers.
+/// An integer index in steps: `first`, plus `per_lane` for each lane and `per_key` for each key.
 struct strided_index {
     bool known = false;
     std::int32_t first = 0, per_lane = 0, per_key = 0;
@@ -115,7 +115,7 @@ struct strided_index {
     }
 };
 
-/// Steps of whole numbers times a constant.
+/// An integer index in steps, times a constant.
 struct scaled_steps {
     strided_index steps{};
     double by = 0;

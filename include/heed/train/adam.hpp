@@ -13,15 +13,15 @@ namespace heed::inline HEED_TARGET::train {
 /// Adam (Kingma and Ba 2015).
 ///
 ///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
-///     θ ← θ − rate · m̂ / (√v̂ + ε)
+///     θ ← θ − rate · m̂ / (√v̂ + ε),  m̂ = m / (1 − β₁ᵗ),  v̂ = v / (1 − β₂ᵗ) at step t
 template <class T>
 using adam = optimizer<T, kernels::adam_settings>;
 
-/// Restricts weight decay to parameters with at least two axes. Biases and the scales of layer norms are vectors.
+/// Restricts weight decay to parameters with at least two axes, which excludes biases and the gains of layer norms.
 inline bool matrices_only(const std::string&, std::size_t rank) { return rank >= 2; }
 
-/// The settings of AdamW. The defaults for the rate, the decay and the parameters that decay (all) are those of
-/// PyTorch.
+/// The settings of AdamW. As in PyTorch, the learning rate is 1e-3, the weight decay is 0.01 and all parameters decay
+/// by default.
 struct adamw_settings {
     double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // learning rate, β₁, β₂, ε
     double weight_decay = 0.01;                                      // λ

@@ -35,7 +35,7 @@ void set_parameters(const std::vector<T>& numbers, M& module)
     std::size_t count = 0;
     for (const auto& each : all) count += each.numbers.size();
     if (count != numbers.size()) {
-        throw error("a module of " + std::to_string(count) + " numbers cannot take " + std::to_string(numbers.size()) +
+        throw error("a module of " + counted(count, "number") + " cannot take " + std::to_string(numbers.size()) +
                     "; they belong to another module");
     }
     const T* from = numbers.data();
@@ -68,7 +68,7 @@ public:
     void add(std::vector<T> numbers)
     {
         if (!moments_.empty() && numbers.size() != moments_.front().size()) {
-            throw error("a model of " + std::to_string(numbers.size()) + " numbers cannot be averaged with one of " +
+            throw error("a model of " + counted(numbers.size(), "number") + " cannot be averaged with one of " +
                         std::to_string(moments_.front().size()) + "; use one average per model");
         }
         moments_.push_back(std::move(numbers));
@@ -136,7 +136,7 @@ public:
     {
         const std::size_t count = parameter_count(model);
         if (added_ != 0 && count != numbers_.size()) {
-            throw error("a model of " + std::to_string(count) + " numbers cannot be averaged with one of " +
+            throw error("a model of " + counted(count, "number") + " cannot be averaged with one of " +
                         std::to_string(numbers_.size()) + "; use one average per model");
         }
         numbers_.resize(count);

@@ -120,7 +120,7 @@ public:
             if ((!each.all.empty() && (each.all.size() != each.size || !each.ids.empty())) || !rising || !within ||
                 each.rows.size() != each.ids.size() * each.width)
                 throw error("the sum of the gradients of " + each.name + " does not fit its " +
-                            std::to_string(each.size) + " numbers");
+                            counted(each.size, "number"));
         }
         sums_ = std::move(state);
     }
@@ -145,8 +145,8 @@ private:
             }
             gradient& sum = sums_[parameter++];
             if (sum.name != name || sum.size != x.size()) {
-                throw error("the gradient of " + name + " with " + std::to_string(x.size()) +
-                            " numbers cannot be added to that of " + sum.name + " with " + std::to_string(sum.size) +
+                throw error("the gradient of " + name + " with " + counted(x.size(), "number") +
+                            " cannot be added to that of " + sum.name + " with " + std::to_string(sum.size) +
                             "; use one sum per model");
             }
             f(x, sum);

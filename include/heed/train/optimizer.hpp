@@ -12,14 +12,14 @@
 
 namespace heed::inline HEED_TARGET::train {
 
-/// An optimizer: a rule for each number, with clipping by the gradient's norm.
+/// An optimizer: an update rule, applied element by element, after clipping by the gradient's norm.
 ///
 ///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
 ///     m, v, θ ← Rule(g, m, v, θ)
 ///
-/// `Rule` has a `name`, stores `moments` numbers per parameter number (0, 1 or 2), and returns the update of step t by
-/// `update(t, scale)`, see kernels/optimizers.hpp, or that of one parameter by `update_of(name, rank, t, scale)`, see
-/// train/adam.hpp.
+/// `Rule` has a `name`, stores `moments` numbers (0, 1 or 2) per element of a parameter, and returns the update of step
+/// t by `update(t, scale)`, see kernels/optimizers.hpp, or that of one parameter by `update_of(name, rank, t, scale)`,
+/// see train/adam.hpp.
 ///
 /// Deviation from all papers: in a table that is only looked up, rows that the batch does not read do not change, and
 /// neither do their moments.
@@ -110,9 +110,9 @@ private:
         std::size_t parameter = 0;
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
             if (parameter == uses_.size() || uses_[parameter].size != x.size()) {
-                throw error(
-                    std::string(Rule::name) + ": the lifted parameter " + name + " with " + std::to_string(x.size()) +
-                    " numbers is not a parameter of the model; give the model that was lifted for this recording");
+                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
+                            counted(x.size(), "number") +
+                            " is not a parameter of the model; give the model that was lifted for this recording");
             }
             use& u = uses_[parameter++];
             u.rank = rank_of<decltype(x)>;
@@ -135,9 +135,9 @@ private:
             const bool fits = (Rule::moments == 0 || m.first.size() == values.size()) &&
                               (Rule::moments < 2 || m.second.size() == values.size());
             if (m.name != name || !fits) {
-                throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
-                            " numbers does not fit the optimizer's state, which has " + m.name + " with " +
-                            std::to_string(m.first.size()) + " there; use one optimizer per model");
+                throw error(std::string(Rule::name) + ": parameter " + name + " with " +
+                            counted(values.size(), "number") + " does not fit the optimizer's state, which has " +
+                            m.name + " with " + std::to_string(m.first.size()) + " there; use one optimizer per model");
             }
         }
     }

@@ -178,8 +178,8 @@ struct archive_reader {
     {
         const io::tensor_entry& entry = tensor<T>(name);
         if (entry.size() != count)
-            throw error("\"" + text::printable(name) + "\" has " + std::to_string(entry.size()) +
-                        " numbers, but must have " + std::to_string(count));
+            throw error("\"" + text::printable(name) + "\" has " + counted(entry.size(), "number") +
+                        ", but must have " + std::to_string(count));
         return finite_numbers<T>(entry);
     }
 };

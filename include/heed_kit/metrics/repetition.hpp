@@ -42,7 +42,7 @@ struct repetition {
 inline std::vector<repetition> find_repetitions(std::span<const std::string> words, const repetition_options& how = {})
 {
     if (how.shortest == 0 || how.shortest_adjacent == 0)
-        throw error("repetitions: a phrase of 0 words; must have at least 1");
+        throw error("repetitions: a phrase of 0 words; it must have at least 1");
     detail::word_numbers numbers;
     const std::vector<std::uint32_t> text = numbers(words);
     const detail::suffix_automaton parts(text);

@@ -217,12 +217,13 @@ template <class Statistics, class Score>
                                 std::to_string(features) + "; all must have the same number, at least one");
                 for (const double value : each.features)
                     if (!std::isfinite(value))
-                        throw error("tune: a feature of sentence " + std::to_string(s) + " is not finite");
+                        throw error("tune: a feature of sentence " + std::to_string(s) + " is " +
+                                    std::to_string(value) + "; features must be finite");
             }
         }
         if (!how.start.empty() && how.start.size() != features)
             throw error("tune: " + counted(how.start.size(), "initial weight") + " for " +
-                        counted(features, "feature"));
+                        counted(features, "feature") + "; give one for each feature, or none");
 
         const auto score_with = [&](const std::vector<double>& weights) {
             Statistics sum{};

@@ -27,9 +27,9 @@ namespace detail {
 inline void require_weights(std::string_view where, std::size_t weights, std::size_t positions, std::size_t dimensions)
 {
     if (weights == positions * dimensions) return;
-    throw shape_error(std::string(where) + ": a row of " + std::to_string(weights) + " weights; " +
-                      std::to_string(positions) + " positions of " + counted(dimensions, "dimension") + " have " +
-                      std::to_string(positions * dimensions));
+    throw shape_error(std::string(where) + ": a row has " + counted(weights, "weight") + " but must have " +
+                      std::to_string(positions * dimensions) + ": " + counted(positions, "position") + " × " +
+                      counted(dimensions, "dimension"));
 }
 
 }  // namespace detail
@@ -100,8 +100,8 @@ public:
     void add(std::string_view word_class, std::span<const float> values)
     {
         if (values.size() != values_.size())
-            throw shape_error("class_search: " + counted(values.size(), "value") + " of a word for " +
-                              counted(values_.size(), "dimension"));
+            throw shape_error("class_search: " + counted(values.size(), "value") + " for a word, but " +
+                              counted(values_.size(), "dimension") + "; give one value for each dimension");
         const auto found = classes_.emplace(word_class, classes_.size()).first;
         class_of_.push_back(found->second);
         for (std::size_t d = 0; d < values.size(); ++d) values_[d].push_back(values[d]);

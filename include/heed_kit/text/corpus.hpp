@@ -40,8 +40,8 @@ bool read_line(std::istream& stream, std::string& line, const Where& where, std:
         if (!full && !at_end) --count;  // the line end
         line.append(some, count);
         if (line.size() > most)
-            throw error(where() + ": a line has more than " + std::to_string(most) +
-                        " bytes; expected a text with one sentence per line");
+            throw error(where() + ": a line has more than " + counted(most, "byte") +
+                        "; expected a text with one sentence per line");
         if (!full) {
             if (stream.fail()) stream.clear(std::ios::eofbit);  // no byte was left, but the line is not empty
             return true;
@@ -178,8 +178,8 @@ inline parallel_corpus read_parallel(const std::filesystem::path& source, const 
 {
     parallel_corpus both{read_corpus(source, empty), read_corpus(target, empty)};
     if (both.source.size() != both.target.size())
-        throw error(source.string() + " has " + std::to_string(both.source.size()) + " lines, " + target.string() +
-                    " has " + std::to_string(both.target.size()) +
+        throw error(source.string() + " has " + counted(both.source.size(), "line") + ", " + target.string() + " has " +
+                    std::to_string(both.target.size()) +
                     "; parallel files must have the same number, since line n of one translates line n of the other");
     return both;
 }

@@ -124,7 +124,8 @@ private:
     void add(const std::string& word, std::uint64_t count)
     {
         const std::size_t first = nodes_.size();
-        if (word.size() >= none - first) throw error("byte-pair encoding: more than 2^32 characters of words");
+        if (word.size() >= none - first)
+            throw error("byte-pair encoding: the distinct words have more than 2^32 characters in total");
         for (std::size_t position = 0; position < word.size();) {
             const utf8_character character = utf8_at(word, position);
             if (!character.valid)
@@ -200,7 +201,7 @@ private:
 ///     bpe_codes codes = learn_bpe(words, 10000);
 inline bpe_codes learn_bpe(const word_counts& words, std::size_t merges, std::uint64_t least = 2)
 {
-    if (words.empty()) throw error("byte-pair encoding: no words to learn from");
+    if (words.empty()) throw error("byte-pair encoding: no words to learn from; at least one is required");
     detail::bpe_learner learner(words);
     std::vector<bpe_merge> learned;
     while (learned.size() < merges) {

@@ -268,7 +268,8 @@ public:
         const shard_size& all = entries_[shard].size;
         if (done.pairs == all.pairs || source.size() > all.source_words - done.source_words ||
             target.size() > all.target_words - done.target_words)
-            throw error(name_ + ": shard " + std::to_string(shard + 1) + " is full");
+            throw error(name_ + ": shard " + std::to_string(shard + 1) +
+                        " has no room for this pair; its size was given to the constructor");
         done.pairs += 1;
         done.source_words += source.size();
         done.target_words += target.size();
@@ -282,7 +283,9 @@ public:
     void commit()
     {
         for (std::size_t s = 0; s < shards_.size(); ++s) {
-            if (done_[s] != entries_[s].size) throw error(name_ + ": shard " + std::to_string(s) + " is not full");
+            if (done_[s] != entries_[s].size)
+                throw error(name_ + ": shard " + std::to_string(s + 1) +
+                            " is not full; add all its pairs before commit()");
             std::uint64_t hash = 0;
             for (stream& each : shards_[s]) {
                 flush(each);
@@ -319,7 +322,9 @@ private:
     {
         const bool narrow = id_lines::bytes_for(vocabulary) == 2;
         for (const word_id id : ids) {
-            if (id >= vocabulary) throw error(name_ + ": word " + std::to_string(id) + " is not in the vocabulary");
+            if (id >= vocabulary)
+                throw error(name_ + ": word " + std::to_string(id) + " of a vocabulary of " +
+                            counted(vocabulary, "word") + "; ids count from 0");
             narrow ? put(to, static_cast<std::uint16_t>(id)) : put(to, id);
         }
     }

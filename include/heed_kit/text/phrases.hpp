@@ -112,12 +112,12 @@ public:
                               std::span<const std::vector<std::pair<int, int>>> links, const phrase_options& how = {})
     {
         if (sources.size() != targets.size() || sources.size() != links.size())
-            throw error("phrases: " + std::to_string(sources.size()) + " source sentences, " +
-                        std::to_string(targets.size()) + " target sentences and " + std::to_string(links.size()) +
-                        " alignments; the numbers must be equal");
+            throw error("phrases: " + counted(sources.size(), "source sentence") + ", " +
+                        counted(targets.size(), "target sentence") + " and " + counted(links.size(), "alignment") +
+                        "; the numbers must be equal");
         if (how.longest_source == 0 || how.longest_source > longest)
-            throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") + "; must be 1 to " +
-                        std::to_string(longest));
+            throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") +
+                        "; the length must be 1 to " + std::to_string(longest));
         // A list is merged whenever its size has doubled.
         struct growing {
             std::vector<translation> words;

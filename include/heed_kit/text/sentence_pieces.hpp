@@ -54,7 +54,7 @@ public:
     static sentence_pieces learn(const std::map<std::string, std::size_t>& words, std::size_t count,
                                  const std::string& kind = "bpe")
     {
-        if (words.empty()) throw error("subwords: no words to learn from");
+        if (words.empty()) throw error("subwords: no words to learn from; at least one is required");
         require_kind(kind);
         counted_words each(words);
         std::string learned;
@@ -73,8 +73,8 @@ public:
                                                          {"minloglevel", "3"}},
             &each, &learned);
         if (!status.ok())
-            throw error("subwords: SentencePiece cannot learn " + std::to_string(count) + " subwords from " +
-                        std::to_string(words.size()) + " words: " + status.error_message());
+            throw error("subwords: SentencePiece cannot learn " + counted(count, "subword") + " from " +
+                        counted(words.size(), "word") + ": " + status.error_message());
         sentencepiece::SentencePieceProcessor processor;
         if (const auto loaded = processor.LoadFromSerializedProto(learned); !loaded.ok())
             throw error(std::string("subwords: SentencePiece cannot read the learned model: ") +

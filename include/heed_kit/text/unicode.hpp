@@ -37,7 +37,7 @@ inline void require_icu(UErrorCode status, const char* what)
 inline std::int32_t icu_length(std::string_view text)
 {
     if (text.size() > std::size_t{std::numeric_limits<std::int32_t>::max()} / 4)
-        throw error("a line of " + std::to_string(text.size()) + " bytes is too long; split it into sentences");
+        throw error("a line of " + counted(text.size(), "byte") + " is too long; split it into sentences");
     return static_cast<std::int32_t>(text.size());
 }
 

@@ -31,7 +31,7 @@ sentence replace_unknown(const sentence& target, const sentence& source, const s
             throw error("replace_unknown: target word " + std::to_string(j) +
                         " is unknown, but there are weights for " +
                         std::to_string(j < weights.size() ? weights[j].size() : 0) + " of " +
-                        std::to_string(source.size()) + " source words; search with weights");
+                        counted(source.size(), "source word") + "; search with weights");
         }
         const auto begin = weights[j].begin();
         const auto at = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(source.size())) - begin;

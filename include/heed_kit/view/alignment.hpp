@@ -68,14 +68,13 @@ inline void require_fit(std::string_view where, const alignment& picture)
 {
     const std::size_t rows = picture.target.size(), columns = picture.source.size();
     if (picture.weights.size() != rows * columns)
-        throw shape_error(std::string(where) + ": " + std::to_string(picture.weights.size()) + " weights, but " +
-                          std::to_string(rows) + " target and " + std::to_string(columns) + " source words need " +
+        throw shape_error(std::string(where) + ": " + counted(picture.weights.size(), "weight") + ", but " +
+                          std::to_string(rows) + " target and " + counted(columns, "source word") + " need " +
                           std::to_string(rows * columns));
     for (const auto& [i, j] : picture.gold)
         if (i < 0 || j < 0 || std::cmp_greater_equal(i, columns) || std::cmp_greater_equal(j, rows))
             throw shape_error(std::string(where) + ": the gold link " + std::to_string(i) + "-" + std::to_string(j) +
-                              " is outside " + std::to_string(columns) + " source and " + std::to_string(rows) +
-                              " target words");
+                              " is outside " + std::to_string(columns) + " source and " + counted(rows, "target word"));
 }
 
 }  // namespace heed::inline HEED_TARGET::view

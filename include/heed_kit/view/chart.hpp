@@ -198,7 +198,8 @@ inline std::vector<point> visible(const std::vector<point>& points)
 
 inline void require_fit(const chart& picture)
 {
-    if (picture.bars && picture.groups.empty()) throw error("view::svg: a bar chart requires groups");
+    if (picture.bars && picture.groups.empty())
+        throw error("view::svg: a bar chart without groups; give the name of each group in `groups`");
     for (const double side : {picture.width, picture.height})
         if (!(side > 0 && side <= 1e6))
             throw error("view::svg: a chart of " + axis::general(picture.width, 4) + " by " +
@@ -206,11 +207,11 @@ inline void require_fit(const chart& picture)
     for (const series& line : picture.all) {
         const bool grouped = !picture.groups.empty();
         if (grouped && !line.xs.empty())
-            throw shape_error("view::svg: the chart has groups, so series " + line.name + " must have no xs");
+            throw shape_error("view::svg: the chart has groups, so series " + line.name + " takes no xs; give only ys");
         const std::size_t needed = grouped ? picture.groups.size() : line.xs.size();
         if (line.ys.size() != needed)
-            throw shape_error("view::svg: series " + line.name + " has " + std::to_string(line.ys.size()) +
-                              " ys, but " + std::to_string(needed) + (grouped ? " groups" : " xs"));
+            throw shape_error("view::svg: series " + line.name + " has " + counted(line.ys.size(), "y") + ", but " +
+                              std::to_string(needed) + (grouped ? " groups" : " xs"));
     }
 }
 

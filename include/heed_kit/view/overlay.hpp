@@ -30,14 +30,13 @@ inline void require_fit(const overlay& picture)
 {
     const std::size_t regions = picture.rows * picture.columns;
     if (picture.pixels.size() != picture.height * picture.width || picture.pixels.empty()) {
-        throw shape_error("view::overlay: " + std::to_string(picture.pixels.size()) + " pixels for a picture of " +
-                          std::to_string(picture.height) + " lines of " + std::to_string(picture.width));
+        throw shape_error("view::overlay: " + counted(picture.pixels.size(), "pixel") + ", but the picture has " +
+                          counted(picture.height, "row") + " of " + std::to_string(picture.width));
     }
     if (regions == 0 || picture.weights.size() != picture.words.size() * regions) {
-        throw shape_error("view::overlay: " + std::to_string(picture.weights.size()) + " weights for " +
-                          std::to_string(picture.words.size()) + " words and " + std::to_string(picture.rows) +
-                          " rows of " + std::to_string(picture.columns) +
-                          " regions; expected one for each word and region");
+        throw shape_error("view::overlay: " + counted(picture.weights.size(), "weight") + " for " +
+                          counted(picture.words.size(), "word") + " and " + counted(picture.rows, "row") + " of " +
+                          counted(picture.columns, "region") + "; expected one for each word and region");
     }
 }
 

@@ -186,18 +186,17 @@ inline void require_fit(const page& what)
         const sentence& pair = what.sentences[n];
         const std::string where = "view::html: sentence " + std::to_string(n + 1);
         if (pair.translations.size() != what.systems.size())
-            throw shape_error(where + ": " + std::to_string(pair.translations.size()) +
-                              " translations, but the page has " + std::to_string(what.systems.size()) + " systems");
+            throw shape_error(where + ": " + counted(pair.translations.size(), "translation") + ", but the page has " +
+                              counted(what.systems.size(), "system"));
         for (std::size_t k = 0; k < what.systems.size(); ++k) {
             const translation& system = pair.translations[k];
             const std::size_t needed =
                 system.words.size() * pair.source.size() * std::max<std::size_t>(1, system.dimensions);
             if (!system.weights.empty() && system.weights.size() != needed)
                 throw shape_error(
-                    where + ", system " + what.systems[k] + ": " + std::to_string(system.weights.size()) +
-                    " weights, but " + std::to_string(system.words.size()) + " target and " +
-                    std::to_string(pair.source.size()) + " source words" +
-                    (system.dimensions ? " of " + std::to_string(system.dimensions) + " dimensions" : "") + " need " +
+                    where + ", system " + what.systems[k] + ": " + counted(system.weights.size(), "weight") + ", but " +
+                    std::to_string(system.words.size()) + " target and " + counted(pair.source.size(), "source word") +
+                    (system.dimensions ? " of " + counted(system.dimensions, "dimension") : "") + " need " +
                     std::to_string(needed));
         }
         for (const metrics::links* links : {&pair.gold.sure, &pair.gold.possible})
@@ -206,7 +205,7 @@ inline void require_fit(const page& what)
                     std::cmp_greater_equal(j, pair.reference.size()))
                     throw shape_error(where + ": the gold link " + std::to_string(i) + "-" + std::to_string(j) +
                                       " is outside " + std::to_string(pair.source.size()) + " source and " +
-                                      std::to_string(pair.reference.size()) + " reference words");
+                                      counted(pair.reference.size(), "reference word"));
     }
 }
 

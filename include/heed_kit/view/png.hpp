@@ -92,8 +92,8 @@ inline std::string base64(std::string_view bytes)
 inline std::string png(std::size_t height, std::size_t width, std::span<const float> pixels)
 {
     if (height == 0 || width == 0 || pixels.size() != height * width) {
-        throw shape_error("view::png: " + std::to_string(pixels.size()) + " pixels for a picture of " +
-                          std::to_string(height) + " lines of " + std::to_string(width) +
+        throw shape_error("view::png: " + counted(pixels.size(), "pixel") + " for a picture of " +
+                          counted(height, "line") + " of " + std::to_string(width) +
                           "; expected one per position, and at least one");
     }
     std::string lines;

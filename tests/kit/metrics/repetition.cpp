@@ -56,7 +56,7 @@ TEST_CASE("the shortest length is an option")
     CHECK(found("a b x a b c y a b c", {3, 3}) == "7+3<3");
     CHECK(found("a b c b c x", {4, 2}) == "3+2<1!");
     CHECK(found("a b c d c d a b", {4, 1}) == "4+2<2!");
-    CHECK_THROWS_WITH_AS(found("a", {0, 1}), "repetitions: a phrase of 0 words; must have at least 1", heed::error);
+    CHECK_THROWS_WITH_AS(found("a", {0, 1}), "repetitions: a phrase of 0 words; it must have at least 1", heed::error);
     CHECK_THROWS_AS(found("a", {1, 0}), heed::error);
 }
 

@@ -184,8 +184,8 @@ TEST_CASE("lists that cannot be tuned are rejected")
         "tune: a hypothesis of sentence 0 has 2 features, the first one 1; all must have the same number, "
         "at least one",
         heed::error);
-    CHECK_THROWS_WITH_AS(tune(lists{{{{std::nan("")}, {}}}}, ratio), "tune: a feature of sentence 0 is not finite",
-                         heed::error);
-    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}}, ratio, {.start = {1, 2}}), "tune: 2 initial weights for 1 feature",
-                         heed::error);
+    CHECK_THROWS_WITH_AS(tune(lists{{{{std::nan("")}, {}}}}, ratio),
+                         "tune: a feature of sentence 0 is nan; features must be finite", heed::error);
+    CHECK_THROWS_WITH_AS(tune(lists{{{{1}, {}}}}, ratio, {.start = {1, 2}}),
+                         "tune: 2 initial weights for 1 feature; give one for each feature, or none", heed::error);
 }

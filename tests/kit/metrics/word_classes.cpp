@@ -26,7 +26,7 @@ TEST_CASE("attention of each dimension to a source word, relative to a uniform d
     CHECK(found[2] == std::vector<float>{0.375f, 0});
     CHECK(attention_by_dimension(std::vector<std::vector<float>>{}, 1, 2)[0] == std::vector<float>{0, 0});
     CHECK_THROWS_WITH_AS(attention_by_dimension(rows, 2, 2),
-                         "attention_by_dimension: a row of 6 weights; 2 positions of 2 dimensions have 4",
+                         "attention_by_dimension: a row has 6 weights but must have 4: 2 positions × 2 dimensions",
                          heed::shape_error);
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("sharpness of each dimension for a target word")
         sharpness_by_dimension(std::vector<std::vector<float>>{{0.5f, 0, 0.25f, 1}, {0, 0.5f, 0, 0}}, 2, 2);
     CHECK(found == std::vector<std::vector<float>>{{0.5f, 1}, {0, 0.5f}});
     CHECK_THROWS_WITH_AS(sharpness_by_dimension(std::vector<std::vector<float>>{{1}}, 1, 2),
-                         "sharpness_by_dimension: a row of 1 weights; 1 positions of 2 dimensions have 2",
+                         "sharpness_by_dimension: a row has 1 weight but must have 2: 1 position × 2 dimensions",
                          heed::shape_error);
 }
 
@@ -102,6 +102,7 @@ TEST_CASE("inputs without two groups yield no result")
     class_search one(1);
     for (int i = 0; i < 30; ++i) one.add("a", std::vector<float>{0.5f});
     CHECK(one.best().empty());
-    CHECK_THROWS_WITH_AS(one.add("a", std::vector<float>{1, 2}), "class_search: 2 values of a word for 1 dimension",
+    CHECK_THROWS_WITH_AS(one.add("a", std::vector<float>{1, 2}),
+                         "class_search: 2 values for a word, but 1 dimension; give one value for each dimension",
                          heed::shape_error);
 }

@@ -163,7 +163,7 @@ TEST_CASE("rare pairs are not merged")
     CHECK(learned("ab ab cd", 10, 3).empty());
     CHECK(learned("a b c a b c", 10).empty());
     CHECK(learned("ab ab", 0).empty());
-    CHECK(problem([] { learn_bpe({}, 10); }) == "byte-pair encoding: no words to learn from");
+    CHECK(problem([] { learn_bpe({}, 10); }) == "byte-pair encoding: no words to learn from; at least one is required");
 }
 
 TEST_CASE("a symbol next to itself is merged from the left")

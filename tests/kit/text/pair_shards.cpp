@@ -57,7 +57,10 @@ TEST_CASE("shards keep all sentences, in 2 or 4 bytes per word")
         {
             pair_shards_writer file(path, sizes, vocabulary, 100, "stamp", "a note");
             for (std::size_t i = 0; i < pairs; ++i) file.add(shard_of(i), sources[i], targets[i]);
-            CHECK_THROWS_WITH_AS(file.add(0, {}, {}), (path.string() + ": shard 1 is full").c_str(), heed::error);
+            CHECK_THROWS_WITH_AS(
+                file.add(0, {}, {}),
+                (path.string() + ": shard 1 has no room for this pair; its size was given to the constructor").c_str(),
+                heed::error);
             CHECK(!std::filesystem::exists(path));
             file.commit();
         }

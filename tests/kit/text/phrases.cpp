@@ -169,8 +169,8 @@ TEST_CASE("inconsistent input is rejected")
                          "phrases: link 2-0 of sentences with 2 and 1 words; positions count from 0", heed::error);
     CHECK_THROWS_AS(extract_phrases(links{{0, -1}}, 2, 1), heed::error);
     CHECK_THROWS_WITH_AS(phrase_table::learn(std::vector<ids>(2), std::vector<ids>(2), std::vector<links>(1)),
-                         "phrases: 2 source sentences, 2 target sentences and 1 alignments; the numbers must be equal",
+                         "phrases: 2 source sentences, 2 target sentences and 1 alignment; the numbers must be equal",
                          heed::error);
     CHECK_THROWS_WITH_AS(phrase_table::learn({}, {}, {}, {.longest_source = 5}),
-                         "phrases: source phrases of up to 5 words; must be 1 to 4", heed::error);
+                         "phrases: source phrases of up to 5 words; the length must be 1 to 4", heed::error);
 }

@@ -64,7 +64,8 @@ TEST_CASE("learning twice, or reading a written model, gives the same subwords")
 
 TEST_CASE("unusable training input is rejected")
 {
-    CHECK_THROWS_WITH_AS(sentence_pieces::learn({}, 10), "subwords: no words to learn from", heed::error);
+    CHECK_THROWS_WITH_AS(sentence_pieces::learn({}, 10), "subwords: no words to learn from; at least one is required",
+                         heed::error);
     CHECK_THROWS_WITH_AS(sentence_pieces::learn(counts, 50, "char"),
                          "subwords: there is no kind \"char\"; choose unigram or bpe", heed::error);
     CHECK_THROWS_WITH_AS(sentence_pieces::learn(counts, 3), doctest::Contains("SentencePiece cannot learn 3 subwords"),

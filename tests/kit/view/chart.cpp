@@ -342,10 +342,10 @@ TEST_CASE("hostile and right-to-left names, an empty chart, and many series")
 
 TEST_CASE("a chart with inconsistent parts is rejected")
 {
-    CHECK_THROWS_WITH_AS(svg(chart{.all = {{"a", {0, 1}, {0}}}}), "view::svg: series a has 1 ys, but 2 xs",
+    CHECK_THROWS_WITH_AS(svg(chart{.all = {{"a", {0, 1}, {0}}}}), "view::svg: series a has 1 y, but 2 xs",
                          heed::shape_error);
     CHECK_THROWS_WITH_AS(svg(chart{.all = {{"a", {}, {0}}}, .groups = {"x", "y"}}),
-                         "view::svg: series a has 1 ys, but 2 groups", heed::shape_error);
+                         "view::svg: series a has 1 y, but 2 groups", heed::shape_error);
     CHECK_THROWS_AS(svg(chart{.all = {{"a", {0}, {0}}}, .groups = {"x"}}), heed::shape_error);
     CHECK_THROWS_AS(svg(chart{.bars = true}), heed::error);
     for (const double side : {0.0, -1.0, 1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {

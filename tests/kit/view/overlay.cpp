@@ -96,9 +96,9 @@ TEST_CASE("inconsistent parts are rejected")
 {
     overlay picture = small();
     picture.weights.pop_back();
-    CHECK(refused(picture) == "view::overlay: 3 weights for 2 words and 1 rows of 2 regions; expected one for each "
+    CHECK(refused(picture) == "view::overlay: 3 weights for 2 words and 1 row of 2 regions; expected one for each "
                               "word and region");
     picture = small();
     picture.pixels.pop_back();
-    CHECK(refused(picture) == "view::overlay: 7 pixels for a picture of 2 lines of 4");
+    CHECK(refused(picture) == "view::overlay: 7 pixels, but the picture has 2 rows of 4");
 }

@@ -173,7 +173,7 @@ TEST_CASE("systems without weights or translation, and an empty page")
 TEST_CASE("a page with inconsistent parts is rejected")
 {
     CHECK_THROWS_WITH_AS(html(one({{"x"}, {1.f}})),
-                         "view::html: sentence 1, system additive: 1 weights, but 1 target and 2 source words need 2",
+                         "view::html: sentence 1, system additive: 1 weight, but 1 target and 2 source words need 2",
                          heed::shape_error);
     CHECK_THROWS_WITH_AS(html(one({{"x"}, {1.f, 1.f}, 3})),
                          "view::html: sentence 1, system additive: 2 weights, but 1 target and 2 source words of 3 "
@@ -181,7 +181,7 @@ TEST_CASE("a page with inconsistent parts is rejected")
                          heed::shape_error);
     page more = one({{"x"}, {1.f, 0.f}});
     more.systems.push_back("temporal");
-    CHECK_THROWS_WITH_AS(html(more), "view::html: sentence 1: 1 translations, but the page has 2 systems",
+    CHECK_THROWS_WITH_AS(html(more), "view::html: sentence 1: 1 translation, but the page has 2 systems",
                          heed::shape_error);
     // Gold links are links to the reference, not to the translation.
     page linked = one({{"x"}, {1.f, 0.f}});

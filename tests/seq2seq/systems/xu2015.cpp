@@ -64,5 +64,5 @@ TEST_CASE("a system without convolutions is rejected")
     xu::sizes n = small();
     n.maps.clear();
     CHECK(support::message_of<error>([&] { (void)xu::reader<double>(1, n, normalize::softmax{}); }) ==
-          "xu2015::reader: there are no convolutions; give the maps of at least one");
+          "xu2015::reader: there are no convolutions; give the number of maps for at least one");
 }

@@ -574,7 +574,7 @@ private:
         const std::size_t end = here.in.find("\r\n\r\n");
         if (end == here.in.npos || end > most_.head) {
             if (here.in.size() <= most_.head) return false;
-            refuse(id, refusal(431, "the head of the request has more than " + std::to_string(most_.head) + " bytes"));
+            refuse(id, refusal(431, "the head of the request has more than " + heed::counted(most_.head, "byte")));
             return true;
         }
         read_head head(std::string_view(here.in).substr(0, end), most_.body);

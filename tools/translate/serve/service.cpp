@@ -118,7 +118,7 @@ private:
 
 std::size_t number(const json& value, const std::string& name, std::size_t least, std::size_t most)
 {
-    const std::string wanted = fmt::format("{} must be a whole number from {} to {}", name, least, most);
+    const std::string wanted = fmt::format("{} must be an integer from {} to {}", name, least, most);
     if (!value.is_number_integer()) refuse(400, wanted);
     if (value.is_number_unsigned() ? value.get<std::uint64_t>() > most || value.get<std::uint64_t>() < least : true)
         refuse(400, wanted + ", not " + value.dump());

@@ -113,7 +113,7 @@ struct arithmetic_of_pairs {
         multiply_pairs<add>(count, width, depth, of_x, of_panel, y, stride, amx());
     }
 
-    /// As detail::products_of_lanes. If a number is not finite, which is rare, products are computed in float.
+    /// Like detail::products_of_lanes. If a number is not finite, which is rare, products are computed in float.
     template <std::size_t registers>
     static void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const float* tile,
                                   rows<const float> x, rows<float> y, std::size_t width, const visible_tile* visible)
@@ -209,7 +209,7 @@ using bfloat16_arithmetic = arithmetic_of_rounded_floats;
 struct inner_product_of_bfloat16 : inner_product_by<detail::bfloat16_arithmetic> {
     template <std::size_t registers, class T>
     struct block : inner_product_by<detail::bfloat16_arithmetic>::block<registers, T> {
-        static_assert(std::is_same_v<T, float>, "heed: tiles in bfloat16 support only tensors of floats");
+        static_assert(std::is_same_v<T, float>, "heed: tiles in bfloat16 support only tensors of float");
         using inner_product_by<detail::bfloat16_arithmetic>::block<registers, T>::block;
     };
 };

@@ -13,8 +13,8 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/simd/simd.hpp>
 
-/// α-entmax with a learned α in tiles: a rule of kernels/tiles/normalizer_rules.hpp. δ = α − 1 = σ(a), with a number a
-/// of each head:
+/// α-entmax with a learned α in tiles: a rule of kernels/tiles/normalizer_rules.hpp. δ = α − 1 = σ(a), where each head
+/// has a number a:
 ///
 ///     w_j = b_j^{1/δ},  b_j = [1 + δ (e_j − top − u)]₊,  u such that Σ_j w_j = 1       Peters et al. 2019, eq. 4
 ///     de_j = s_j (dw_j − m),  s_j = w_j / b_j = w_j^{1−δ}                              Correia et al. 2019
@@ -118,7 +118,7 @@ HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> 
 template <class T>
 class entmax_of_head;
 
-/// z: top, the maximum score, and u, both 0 for a row without scores.
+/// The numbers z of a row are top, the maximum score, and u; both are 0 for a row without scores.
 struct entmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = false, two_passes = true, sparse = true, divides = false, sequential = false;
@@ -159,7 +159,8 @@ public:
             return simd::select(none, V{}, simd::exp(log * simd::splat(1 - delta_)));
         }
     }
-    /// The derivative of a weight by δ, without the mean: w_j g_j. Near l = 0, where its terms cancel, by its series.
+    /// The derivative of a weight with respect to δ, without the mean: w_j g_j. Near l = 0, where its terms cancel, its
+    /// series is used.
     template <class V>
     HEED_SIMD_INLINE V bend(V weight) const
     {
@@ -173,8 +174,8 @@ public:
         return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
     }
 
-    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. It starts with a
-    /// sample of the scores, and with powers that have an error of 2e-4.
+    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. The first steps use
+    /// a sample of the scores, and approximate powers with an error of 2e-4.
 #if defined(__GNUC__) && !defined(__clang__)
     [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
 #endif
@@ -215,7 +216,7 @@ public:
     /// u of a single score.
     static constexpr double first = 0;
 
-    /// A step of Newton's method for u: from Σ_j w_j and Σ_j s_j of the weights for this u, which are too large.
+    /// u after a step of Newton's method, from Σ_j w_j and Σ_j s_j at this u, where Σ_j w_j is above 1.
     simd::vec<T> better(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes) const
     {
         return u + weights * above_one(weights, simd::splat(delta_)) / slopes;
@@ -226,8 +227,8 @@ public:
     static T scale(T u) { return u < T(1) ? T(1) : u; }
 
 private:
-    /// A step of Halley's method for the norm of b, which is nearly linear. It also needs Σ_j b_j^{1/δ−2}, which has to
-    /// be finite near b = 0. The step is limited so that the maximum score keeps a weight.
+    /// u after a step of Halley's method for the norm of b, which is nearly linear. It also needs Σ_j b_j^{1/δ−2},
+    /// which must be finite near b = 0. The step is limited so that the maximum score keeps a weight.
     HEED_SIMD_INLINE simd::vec<T> best(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes,
                                        simd::vec<T> bends) const
     {
@@ -264,7 +265,7 @@ private:
         simd::vec<T> weights{}, slopes{}, bends{};
     };
 
-    /// u of scores that each count `times`, accurate to a step of tolerance().
+    /// u of a sample in which each score represents `times` scores, accurate to a step of tolerance().
     simd::vec<T> near(bool rough, const column& of, simd::vec<T> u, T times) const
     {
         using namespace simd;
@@ -349,7 +350,8 @@ private:
     /// The number of registers of scores for parallel powers.
     static constexpr std::size_t at_once = !std::is_same_v<T, float> ? 1 : simd::register_bytes == 64 ? 4 : 2;
 
-    /// u if all scores equal their mean: no other scores with this sum have a smaller norm.
+    /// A lower bound of u: u if all scores were equal to their mean, since no other scores of the same sum have a
+    /// smaller norm.
     simd::vec<T> of_mean(const column& of, T times) const
     {
         using namespace simd;

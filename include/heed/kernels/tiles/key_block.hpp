@@ -23,7 +23,7 @@ namespace heed::inline HEED_TARGET::kernels::tiles {
 inline constexpr std::size_t queries = 48;
 
 /// A sentence whose keys have a history: its queries and keys, the score_mod and the mask_mod, and how the history
-/// modulates a score. Refers to the last three.
+/// modulates a score. `function`, `mask` and `past` are references.
 template <class T, class Function, class Mask, class Past>
 struct remembering_head {
     using number = T;
@@ -87,7 +87,7 @@ public:
         detail::products<registers, false>(count, of_.width, of_.queries[s], of_.queries.stride, 1, panel_, tile);
     }
 
-    /// Continues L through a tile of scores: calls f(q, e, L) for each query, with L before it.
+    /// Updates L, the history, by a tile of scores. Calls f(q, e, L) for each query, with L before the query.
     HEED_SIMD_INLINE void remember(std::size_t count, const T* tile, row& L, const auto& f) const
     {
         const auto& past = sentence_.past;

@@ -74,7 +74,7 @@ public:
     virtual void evaluate_mask(const head<T>& of, std::size_t n, visible_tile& visible) const = 0;
 
     /// Writes scores after the score_mod, −inf where a query does not see a key; and, unless `slopes` is null, their
-    /// derivatives by the products, times `scale`, 0 where a query does not see a key.
+    /// derivatives with respect to the products, times `scale`, 0 where a query does not see a key.
     virtual void apply(const head<T>& of, const visible_tile& visible, T* tile, T* slopes) const = 0;
     /// Adds the gradient of the table.
     virtual void table_gradient(const head<T>& of, const visible_tile& visible, const T* products, const T* d_scores,
@@ -268,8 +268,8 @@ HEED_SIMD_INLINE void each_visible(const head<T>& of, const visible_tile& visibl
 
 using heed::detail::load_lanes, heed::detail::store_lanes;
 
-/// The derivative by the argument of a function with this slope: 0 if d is 0, as at a weight of 0, even if the slope is
-/// infinite or NaN; and 0 if the slope is 0, as at a hidden score, even if d is NaN.
+/// d · slope, the derivative with respect to a function's argument: 0 if d is 0, as at a weight of 0, even if the slope
+/// is infinite or NaN; and 0 if the slope is 0, as at a hidden score, even if d is NaN.
 template <class T>
 HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 {

@@ -10,7 +10,7 @@
 /// Transposes rows of numbers to rows of lanes, [width][lanes], and back: once for a block of queries.
 namespace heed::inline HEED_TARGET::kernels::tiles::detail {
 
-/// f(i, q) for squares of registers within `width` and `n`; edge(i, q) for each number beyond them.
+/// f(i, q) for squares of registers within `width` and `n`; edge(i, q) for each element beyond them.
 template <class T>
 HEED_SIMD_INLINE void each_square(std::size_t width, std::size_t n, const auto& f, const auto& edge)
 {

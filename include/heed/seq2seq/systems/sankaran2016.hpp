@@ -44,8 +44,8 @@ struct coverage_factory {
 /// only, future work in section 3, is `attention_factory{additive, normalize::recent_temporal{5},
 /// combine::direction_split{}}`.
 ///
-/// heed's choice: s_0 = tanh(W_s ←h_1 + b_s); the paper does not specify it, and dl4mt uses the mean of the
-/// annotations.
+/// heed's choice: s_0 = tanh(W_s ←h_1 + b_s). The paper does not specify s_0; dl4mt-tutorial, the source of its
+/// conditional GRU, computes it from the mean of the annotations.
 template <class T, class Attention = seq2seq::attentions::temporal_factory,
           class Parts = decltype(sankaran2016::parts())>
 auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& attention = {},

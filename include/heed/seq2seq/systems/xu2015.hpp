@@ -28,11 +28,12 @@ struct sizes {
 /// Throws heed::error if there are no maps.
 ///
 ///     auto model = papers::xu2015::reader<float>(seed, sizes, normalize::softmax{});
-///     auto told = model.decoder.follow(model.encoder.encode(pictures), words);
+///     auto told = model.decoder.follow(model.encoder.encode(images), words);
 template <class T, class Normalize>
 auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
 {
-    if (n.maps.empty()) throw error("xu2015::reader: there are no convolutions; give the maps of at least one");
+    if (n.maps.empty())
+        throw error("xu2015::reader: there are no convolutions; give the number of maps for at least one");
     random_source random{seed, 0};
     seq2seq::picture_encoder<array<T, 2>, array<T, 1>> encoder{n.picture, {}, {}, {}};
     for (std::size_t k = 0; k < n.maps.size(); ++k) {
