@@ -179,7 +179,7 @@ void by_length(const settings& with)
     line(text("%.1f times", tiles_save), "as fast with tiles",
          text("4096 keys; compared with storing all weights first, %.0f MB. ", megabytes) + of_softmax + ".");
     line(text("%.0f times", linear_saves), "as fast with linear attention",
-         "8192 keys, a sum over features in place of a softmax: twice the text takes twice the time, not four times. " +
+         "8192 keys, a sum over features instead of a softmax: twice the text takes twice the time, not four times. " +
              of_linear + ".");
     if (!with.picture.empty()) io::write_file(with.picture, view::svg(picture));
 }
