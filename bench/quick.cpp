@@ -129,7 +129,7 @@ void share_of_peak(const settings& with)
     const double most = 2.0 * static_cast<double>(steps * simd::lanes<float> * with.threads);
     const double done = 4.0 * static_cast<double>(B * T * T * D);
     line(
-        text("%.0f %%", 100 * done / most * median_ratio(took[0], took[1])), "of the processor's peak",
+        text("%.0f%%", 100 * done / most * median_ratio(took[0], took[1])), "of the processor's peak",
         text("Attention of 1024 queries, multiplications and additions; the peak, measured in the same rounds, is %.0f "
              "billion per second.",
              most / median(took[0]) / 1e9));

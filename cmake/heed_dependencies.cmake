@@ -141,7 +141,7 @@ if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT heed_has_xtensor_blas)
                "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> instead, and "
                "HEED_BLAS=none no BLAS.")
 endif()
-# Replaces auto by the result, so that a program and the heed that it uses make the same choice.
+# Replaces auto with the result, so that a program and the heed that it uses make the same choice.
 if(HEED_BLAS STREQUAL "auto")
   find_path(HEED_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
   mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)

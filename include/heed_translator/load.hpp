@@ -45,7 +45,7 @@ struct translate_options {
     std::size_t max_length = 0;     // in subwords; 0: twice the source length plus 10
     bool alignments = true;         // alignments between words, if the model has attention
     bool piece_alignments = false;  // also alignments between subwords
-    bool replace_unknown = false;   // replace unknown words by the source word with the largest weight,
+    bool replace_unknown = false;   // replace unknown words with the source word of largest weight,
     const std::unordered_map<std::string, std::string>* meanings = nullptr;  // or its translation, if given here
     const seq2seq::candidate_lists* only = nullptr;  // restrict the output to these words; null: all
     // Called before the first batch with 0, and after each batch with the number of its lines. If it returns false,

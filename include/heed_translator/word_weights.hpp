@@ -49,8 +49,8 @@ inline weight_rows between_words(const language& source_side, const sentence& so
     return between_words(given, target, source_side.tokens_of_words(source), depth);
 }
 
-/// Replaces unknown words by the source word with the largest weight, or by its translation if given. A word is unknown
-/// if one of its subwords is.
+/// Replaces unknown words with the source word of the largest weight, or with its translation if given. A word is
+/// unknown if one of its subwords is.
 inline void replace_unknown(const language& source_side, const sentence& source, const weight_rows& weights,
                             const std::unordered_map<std::string, std::string>& meanings, reading& read)
 {

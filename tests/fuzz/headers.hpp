@@ -53,7 +53,7 @@ void set_number(std::string& bytes, std::size_t at, T number)
     if (at + sizeof(T) <= bytes.size()) std::memcpy(bytes.data() + at, &number, sizeof(T));
 }
 
-/// Replaces one of the numbers in a text by another.
+/// Replaces one of the numbers in a text with another.
 inline std::string with_odd_number(std::string text, const dice& roll)
 {
     std::vector<std::pair<std::size_t, std::size_t>> numbers;

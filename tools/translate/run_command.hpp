@@ -99,8 +99,8 @@ struct run_command {
                 throw CLI::RequiresError("--candidates " + candidates, "--dictionary");
         });
         replace_ = add_replacements(app, replacements,
-                                    "replace unknown words by the source word with the largest weight,\n"
-                                    "or by its translation in this dictionary");
+                                    "replace unknown words with the source word of largest weight,\n"
+                                    "or with its translation in this dictionary");
         CLI::Option* const svg = app.add_option("--alignments", alignments, "draw the attention weights as SVG")
                                      ->type_name("FILE")
                                      ->group("Pictures");

@@ -89,7 +89,7 @@ in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* lo
                                  static_cast<T*>(nullptr));
 }
 
-/// Like `cross_entropy`, but replaces the logits by the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
+/// Like `cross_entropy`, but replaces the logits with the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
 /// logits do not include it.
 template <class T, class Index>
 in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,

@@ -385,7 +385,7 @@ private:
 
     const memory_type& memory() const { return multiplied_ ? *multiplied_ : start_.memory; }
 
-    /// Replaces the values by their products with the decoder's matrices: see packed.hpp.
+    /// Replaces the values with their products with the decoder's matrices: see packed.hpp.
     void multiply()
     {
         if constexpr (packs && multiplies) {
