@@ -37,7 +37,7 @@ END_OF_USAGE
 }
 
 # A minute of tests that cover the library: xtensor's tensors, products with each BLAS interface, operations and their
-# gradients, a whole model, files.
+# gradients, a complete model, files.
 selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_calls gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
     nn/orthogonal seq2seq/systems/sankaran2016 io/safetensors io/npy"
 # For another architecture: tests that need only xtensor's headers. Kernels take minutes under qemu.

@@ -212,7 +212,7 @@ std::string illegal(const table& lines)
     std::string out;
     for (const composition_fault fault : faults) {
         out += fault == composition_fault::different_weights
-                   ? "A score with a combiner of another kind of weights does not compile:\n\n"
+                   ? "A score with a combiner of a different kind of weights does not compile:\n\n"
                    : "Neither does a normalizer with a score that is not in its list above:\n\n";
         out += quoted(sentence(fault)) + "\n";
     }
@@ -312,7 +312,8 @@ std::string markdown(const table& lines)
            "\n"
            "- `step` and all queries at once agree; no queries return no contexts.\n"
            "- The tape computes the same results as inference.\n"
-           "- Gradients by parameters, annotations and queries agree with finite differences (except for draws and "
+           "- Gradients with respect to parameters, annotations and queries agree with finite differences (except for "
+           "draws and "
            "`argmax`, see below).\n"
            "- Parameters, annotations and queries, each alone on the tape, get the same gradients as together.\n"
            "- An empty row gets 0, and padding (including NaN) changes no bit.\n"

@@ -64,7 +64,7 @@ TEST_CASE("an optimizer that is loaded from an archive continues like the saved 
     CHECK(other.settings.beta1 == optimizer.settings.beta1);
 }
 
-TEST_CASE("an optimizer of another kind, model or type is rejected and changes nothing")
+TEST_CASE("an optimizer of a different kind, model or type is rejected and changes nothing")
 {
     table model = make_table();
     train::adam<double> optimizer({.rate = 0.1});

@@ -15,8 +15,8 @@ namespace heed::inline HEED_TARGET::detail {
 
 inline std::atomic<unsigned> forks{0};
 
-/// The number of forks between the process of the first call and this one. An object that was made at another number
-/// belongs to another process. Throws std::bad_alloc if it cannot count.
+/// The number of forks between the process of the first call and this one. An object that was made at a different
+/// number belongs to another process. Throws std::bad_alloc if it cannot count.
 inline unsigned forks_so_far()
 {
     static const bool counted = in_each_child([] { forks.fetch_add(1); });

@@ -36,7 +36,8 @@ struct dual_functions {
     }
 };
 
-/// A score and its derivative by the score that is the function's argument: the function runs once for both.
+/// A score and its derivative with respect to the score that is the function's argument: the function runs once for
+/// both.
 template <class T>
 struct dual : dual_functions {
     pack<T> value, slope;

@@ -296,7 +296,7 @@ HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>
     return !simd::any(different);
 }
 
-/// A table during the computation of the derivative by the result of one lookup.
+/// A table during the computation of the derivative with respect to the result of one lookup.
 template <class T, std::size_t N>
 struct table_in_question {
     const lane_table<T, N>& table;

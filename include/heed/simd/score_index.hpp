@@ -139,7 +139,7 @@ template <class Mask>
 concept bare_mask = !marked_mask<Mask> && !tensor<Mask> && !detail::lazy_expression<Mask> &&
                     std::is_invocable_r_v<lane_mask, const Mask&, const score_index&>;
 
-/// A marked mask of a function: `!mask_mod{f}`. The built-in `!` of a lambda has another meaning.
+/// A marked mask of a function: `!mask_mod{f}`. The built-in `!` of a lambda has a different meaning.
 template <class Function>
 struct mask_mod : predicate_mask {
     Function sees;

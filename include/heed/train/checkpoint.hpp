@@ -265,8 +265,8 @@ void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 }
 
 /// Restores parts that save_checkpoint wrote. Throws heed::error "path: reason" if the file cannot be read, is
-/// truncated, or has other parts than these, a model of another shape or type, another optimizer's state, or a number
-/// that is NaN or infinite. May throw std::bad_alloc. If it throws, the parts are unchanged.
+/// truncated, or has other parts than these, a model of a different shape or type, another optimizer's state, or a
+/// number that is NaN or infinite. May throw std::bad_alloc. If it throws, the parts are unchanged.
 void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);

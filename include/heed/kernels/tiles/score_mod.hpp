@@ -268,8 +268,8 @@ HEED_SIMD_INLINE void each_visible(const head<T>& of, const visible_tile& visibl
 
 using heed::detail::load_lanes, heed::detail::store_lanes;
 
-/// The derivative by the argument of a function with this slope: 0 if d is 0, as at a weight of 0, even if the slope is
-/// infinite or NaN; and 0 if the slope is 0, as at a hidden score, even if d is NaN.
+/// The derivative with respect to the argument of a function with this slope: 0 if d is 0, as at a weight of 0, even if
+/// the slope is infinite or NaN; and 0 if the slope is 0, as at a hidden score, even if d is NaN.
 template <class T>
 HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 {
