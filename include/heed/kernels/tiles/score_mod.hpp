@@ -74,7 +74,7 @@ public:
     virtual void evaluate_mask(const head<T>& of, std::size_t n, visible_tile& visible) const = 0;
 
     /// Writes scores after the score_mod, −inf where a query does not see a key; and, unless `slopes` is null, their
-    /// derivatives by the products, times `scale`, 0 where a query does not see a key.
+    /// derivatives with respect to the products, times `scale`, 0 where a query does not see a key.
     virtual void apply(const head<T>& of, const visible_tile& visible, T* tile, T* slopes) const = 0;
     /// Adds the gradient of the table.
     virtual void table_gradient(const head<T>& of, const visible_tile& visible, const T* products, const T* d_scores,
