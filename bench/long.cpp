@@ -133,7 +133,7 @@ void line(const settings& with, const std::string& name, const std::vector<colum
         std::vector<double> reached;
         for (std::size_t i = 0; i < took.seconds[0].size(); ++i)  // excludes the first round
             reached.push_back(100 * operations / took.seconds[0][i] / peaks[i + 1]);
-        std::printf(" %3.0f %% of the peak", bench::median(reached));
+        std::printf(" %3.0f%% of the peak", bench::median(reached));
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
         std::printf("  %s %.1f ms", columns[i].name.c_str(), 1e3 * bench::median(took.seconds[i]));

@@ -303,10 +303,10 @@ double left_when_final(const measured& m, double share)
 void print_summary(const std::vector<std::pair<work, measured>>& all, double added)
 {
     std::printf("| | batch | forward + backward | backward | update | dense gradients | rows | backward left when 50 "
-                "%%, 90 %% are "
+                "%%, 90%% are "
                 "final | pays off up to, at 1 Gbit/s | 10 | 100 |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (const auto& [what, m] : all) {
-        std::printf("| %s | %zu | %.2f s | %.2f s | %.3f s | %.1f MB | %.2f MB | %.0f %%, %.0f %% |", what.system,
+        std::printf("| %s | %zu | %.2f s | %.2f s | %.3f s | %.1f MB | %.2f MB | %.0f%%, %.0f%% |", what.system,
                     what.batch, m.compute.front(), m.backward, m.update, m.dense_bytes / 1e6, m.row_bytes / 1e6,
                     100 * left_when_final(m, 0.5), 100 * left_when_final(m, 0.9));
         for (const double gigabit : bandwidths) {

@@ -129,7 +129,7 @@ void share_of_peak(const settings& with)
     const double most = 2.0 * static_cast<double>(steps * simd::lanes<float> * with.threads);
     const double done = 4.0 * static_cast<double>(B * T * T * D);
     line(
-        text("%.0f %%", 100 * done / most * median_ratio(took[0], took[1])), "of the processor's peak",
+        text("%.0f%%", 100 * done / most * median_ratio(took[0], took[1])), "of the processor's peak",
         text("Attention of 1024 queries, multiplications and additions; the peak, measured in the same rounds, is %.0f "
              "billion per second.",
              most / median(took[0]) / 1e9));
@@ -179,7 +179,7 @@ void by_length(const settings& with)
     line(text("%.1f times", tiles_save), "as fast with tiles",
          text("4096 keys; compared with storing all weights first, %.0f MB. ", megabytes) + of_softmax + ".");
     line(text("%.0f times", linear_saves), "as fast with linear attention",
-         "8192 keys, a sum over features in place of a softmax: twice the text takes twice the time, not four times. " +
+         "8192 keys, a sum over features instead of a softmax: twice the text takes twice the time, not four times. " +
              of_linear + ".");
     if (!with.picture.empty()) io::write_file(with.picture, view::svg(picture));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Training steps of whole systems, compared with their matrix products alone.
+// Training steps of complete systems, compared with their matrix products alone.
 //
 //     build-bench/bench/systems [--threads=N] [--rounds=N] [--work=NAME]
 //     [--peer=build-bench/peers/peer_libtorch_systems]

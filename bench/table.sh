@@ -133,9 +133,9 @@ awk -F '\t' '
                 r = ratio(median(threads, "heed", "windows/local" tail), median(threads, "heed", "windows/global" tail))
                 if (r && i == 1 && b == 1) {
                     of_product = ratio(median(threads, "heed", "windows/local" tail), floor_of(threads, "windows/products" tail))
-                    printf "| local, 21 of 1000 positions: %s, batch 1, against the product of the query alone (%s %% of global) | %s× | at most 1.25× | %s |\n", \
+                    printf "| local, 21 of 1000 positions: %s, batch 1, against the product of the query alone (%s%% of global) | %s× | at most 1.25× | %s |\n", \
                         scores[i], shown(100 * r, 1), shown(of_product, 2), verdict(of_product, of_product <= 1.25)
-                } else if (r) printf "| local, 21 of 1000 positions, against global: %s, batch %d | %s %% | under 5 %% | %s |\n", \
+                } else if (r) printf "| local, 21 of 1000 positions, against global: %s, batch %d | %s%% | under 5%% | %s |\n", \
                     scores[i], batches[b], shown(100 * r, 1), verdict(r, r < 0.05)
             }
             known = 0; most = 0

@@ -59,7 +59,7 @@ if(HEED_SANITIZE)
   if(HEED_SANITIZE_EXCEPT)
     target_compile_options(heed_warnings_anywhere INTERFACE "-fno-sanitize=${HEED_SANITIZE_EXCEPT}")
   endif()
-  # Checks addresses with calls, and does not compile a check that is off by default: 10 % less compile time, 20 % less
+  # Checks addresses with calls, and does not compile a check that is off by default: 10% less compile time, 20% less
   # memory.
   if(HEED_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_compile_options(heed_warnings_anywhere INTERFACE "SHELL:-mllvm -asan-instrumentation-with-call-threshold=0"

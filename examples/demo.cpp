@@ -106,7 +106,7 @@ bool train(auto& model, const encoded& pairs, const settings& how)
             ++update;
             const double seconds = program::seconds_since(start);
             line.show(fmt::format(
-                "epoch {}/{}  {:3.0f} %  loss {:.3f}  left {}", epoch + 1, how.epochs,
+                "epoch {}/{}  {:3.0f}%  loss {:.3f}  left {}", epoch + 1, how.epochs,
                 100.0 * static_cast<double>(update) / static_cast<double>(updates), nats / words,
                 program::duration_text(seconds * static_cast<double>(updates - update) / static_cast<double>(update))));
         }
@@ -205,7 +205,7 @@ int run(const settings& how)
         gold.push_back({data.test[i].links, {}});
     }
     const double accuracy = static_cast<double>(exact) / static_cast<double>(tests.size());
-    fmt::print("\nexact matches on {} unseen numbers: {:.1f} %\n", tests.size(), 100 * accuracy);
+    fmt::print("\nexact matches on {} unseen numbers: {:.1f}%\n", tests.size(), 100 * accuracy);
     if (!proposed.empty()) {
         const auto score = heed::metrics::alignment_error(proposed, gold);
         fmt::print(
@@ -213,7 +213,7 @@ int run(const settings& how)
             score.aer(), score.precision(), score.recall());
     }
     if (accuracy < how.enough) {
-        fmt::print("that is below the {:.0f} % expected of this demonstration\n", 100 * how.enough);
+        fmt::print("that is below the {:.0f}% expected of this demonstration\n", 100 * how.enough);
         return 1;
     }
     return 0;

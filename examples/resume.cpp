@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// resume: a training that may be stopped or killed at any time, and resumed.
+// resume: a training run that may be stopped or killed at any time, and resumed.
 //
 //     resume largest.checkpoint      trains; stop it with Ctrl-C or kill -9. The same command resumes.
-//     resume                         demonstration: a training that is killed twice gives the bits of an uninterrupted
+//     resume                         demonstration: a run that is killed twice gives the bits of an uninterrupted
 //     one.
 //
 // The task: find the largest number of a list. Attention scores each number, and the context, the weighted mean of the

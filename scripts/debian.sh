@@ -9,8 +9,8 @@ usage()
     cat <<'END'
 usage: scripts/debian.sh [--headers] [FOLDER]
 
-Builds Debian packages of this tree in FOLDER (build/debian): libheed-dev, libheed-translator-dev, heed-tools and the
-source package. Unpacks the packages, and compiles and runs programs with them. If lintian is installed, it checks them.
+Builds Debian packages of this tree in FOLDER (build/debian): libheed-dev, libheed-compiled-dev, libheed-translator-dev,
+heed-tools and the source package. Unpacks the packages, and compiles and runs programs with them. If lintian is installed, it checks them.
 
   --headers   build only libheed-dev, in seconds; the others take minutes
 

@@ -13,7 +13,7 @@ Feeds arbitrary files to heed's readers (tests/fuzz) with libFuzzer, under the a
 sanitizers. Builds the programs with clang++. Without targets, runs all targets in sequence.
 
   --minutes N      total time, divided among the targets (default 10)
-  --seconds N      time per target, in place of --minutes
+  --seconds N      time per target, instead of --minutes
   --seed N         seed of the inputs (default: random; it is printed)
   --margin N       allow readers N times their memory limit (default 1)
   --corpus FOLDER  interesting inputs, kept for the next run (default ~/.cache/heed-fuzz)

@@ -17,7 +17,7 @@ exactly correct translations.
 
 OUT  folder for texts, models and translations. After an interruption, run again: finished parts are kept
 
-Environment: JOBS=1 is the number of parallel trainings, with one thread each; TRAIN="--epochs 1" appends options.
+Environment: JOBS=1 is the number of systems trained in parallel, with one thread each; TRAIN="--epochs 1" appends options.
 END
 }
 

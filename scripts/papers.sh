@@ -24,7 +24,7 @@ DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, to
        *.lc.norm.tok.* files
 OUT    folder for models, logs and translations. After an interruption, run again: finished parts are kept
 
-Environment: JOBS=1 is the number of parallel trainings, with one thread each; TRAIN="--epochs 1" appends options.
+Environment: JOBS=1 is the number of systems trained in parallel, with one thread each; TRAIN="--epochs 1" appends options.
 GOLD=FOLDER, with src, tgt and gold of manual German-English alignments, also evaluates the alignments of the weights.
 END
 }

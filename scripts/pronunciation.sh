@@ -17,7 +17,7 @@ Every twentieth word of TRAIN is in the test set and not in the training set. Ro
 TRAIN, VALID  pronunciation dictionaries in a format of scripts/spelling.sh, such as CMUdict
 OUT           folder for texts, models and translations. After an interruption, run again: finished parts are kept
 
-Environment: JOBS=1 is the number of parallel trainings, with one thread each; TRAIN_OPTIONS="--epochs 1" appends
+Environment: JOBS=1 is the number of systems trained in parallel, with one thread each; TRAIN_OPTIONS="--epochs 1" appends
 options.
 END
 }

@@ -110,7 +110,7 @@ heed_build()
     if [[ ! -e $directory/CMakeCache.txt ]] && command -v ninja >/dev/null; then generator=(-G Ninja); fi
     heed_say "Building $target ($preset), $(heed_jobs) at a time"
     (cd "$heed_root" && cmake --log-level=WARNING --preset "$preset" -B "$directory" "${generator[@]}" "$@") >/dev/null
-    # clang++ allocates gigabytes and takes 8 % less time with huge pages. g++ has its own allocator.
+    # clang++ allocates gigabytes and takes 8% less time with huge pages. g++ has its own allocator.
     GLIBC_TUNABLES=${GLIBC_TUNABLES-glibc.malloc.hugetlb=1} cmake --build "$directory" --target "$target" --parallel "$(heed_jobs)"
     heed_say "Built in $((SECONDS - start)) s"
 }

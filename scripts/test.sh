@@ -12,7 +12,7 @@ usage: scripts/test.sh [option] [-- argument for ctest...]
 Installs missing packages (Debian 12, root or sudo), builds the tests of the library and the kit, and runs them.
 
   (none)              clang++, not optimized; compiles in half of g++'s time
-  --compiler gcc      g++ in place of clang++, Release, with the examples
+  --compiler gcc      g++ instead of clang++, Release, with the examples
   --sanitize          address and undefined-behavior sanitizers and xtensor's checks, clang++; with tools and translator
   --sanitize-threads  ThreadSanitizer, clang++, only for tests with threads: the pool, kernels, batches, models shared by
                       threads, `translate serve`

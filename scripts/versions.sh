@@ -24,8 +24,8 @@ docs/start/versions.md. Downloads nothing, and installs nothing outside of the b
   --through WHICH     xtensor-blas or cblas: how heed calls the BLAS (default: the choice of HEED_BLAS=auto)
   --target WHICH      i386, s390x (big-endian) or aarch64: another architecture, the last two under qemu; without a BLAS
                       and without CMake
-  --all               run every unit test (an hour), in place of the selection
-  --tests "NAME ..."  run these tests, in place of the selection, as in "gemm/blas ops/elementwise"
+  --all               run every unit test (an hour), instead of the selection
+  --tests "NAME ..."  run these tests, instead of the selection, as in "gemm/blas ops/elementwise"
   --list FILE         one run for each line of FILE, which contains these options; # starts a comment
   --sources DIR       with --list: relative folders in FILE are in DIR
   --table FILE        with --list: also write the table to FILE
@@ -37,7 +37,7 @@ END_OF_USAGE
 }
 
 # A minute of tests that cover the library: xtensor's tensors, products with each BLAS interface, operations and their
-# gradients, a whole model, files.
+# gradients, a complete model, files.
 selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_calls gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
     nn/orthogonal seq2seq/systems/sankaran2016 io/safetensors io/npy"
 # For another architecture: tests that need only xtensor's headers. Kernels take minutes under qemu.

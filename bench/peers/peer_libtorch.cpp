@@ -452,7 +452,7 @@ void register_attention(const bench::options& chosen)
         const auto dimension = bench::name_of("per_dimension", "forward", size);
         const long threads = threads_for(size, chosen.threads);
         const long block = rows_in_cache(size, threads);
-        const bool by_row = size.value < 1000;  // bmm and one product per row differ by 5 %, either way
+        const bool by_row = size.value < 1000;  // bmm and one product per row differ by 5%, either way
         add(forward, threads, [=] { return additive_forward(size, block, threads > 1, by_row); });
         add(both, threads, [=] { return additive_autograd(size, block, threads > 1); });
         add(both + "#by-hand", threads, [=] { return additive_by_hand(size, block, threads > 1); });

@@ -77,7 +77,7 @@ class SiteMap:
         if "::" not in name and "_" in name and len(self.last.get(name, [])) == 1:
             only = self.last[name][0]
             if only.rpartition("::")[0] in ("", "score", "normalize", "combine"):
-                return self.names[only]  # elsewhere such a word may have another meaning
+                return self.names[only]  # elsewhere such a word may have a different meaning
         return None
 
     def header_of(self, text: str) -> str | None:

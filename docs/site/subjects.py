@@ -36,7 +36,7 @@ SUBJECTS = [
     Subject("train", "Training", "optimizers, learning rates, clipping, accumulation, averages", ("heed/train/",)),
     Subject("distributed", "Many processes", "training over processes on one machine or many: ranks, sums of gradients, MPI",
             ("heed_mpi/",)),
-    Subject("models", "Models", "encoders, decoders, outputs, losses, whole translators", ("heed/seq2seq/",)),
+    Subject("models", "Models", "encoders, decoders, outputs, losses, complete translators", ("heed/seq2seq/",)),
     Subject("searches", "Searches", "greedy search, beams, ensembles, forced decoding, for heed's models and yours",
             tuple(f"heed/seq2seq/{name}.hpp" for name in SEARCHES)),
     Subject("translator", "Trained translators", "the models that `translate` trains: their files, their options, their searches",

@@ -62,7 +62,7 @@ public:
     captions& operator=(const captions&) = delete;
     virtual ~captions() = default;
 
-    /// The parameter with this name. Throws heed::error if it does not exist, or has another size.
+    /// The parameter with this name. Throws heed::error if it does not exist, or has a different size.
     float* room(const std::string& name, std::size_t size)
     {
         for (const auto& each : numbers()) {

@@ -40,7 +40,7 @@
 //   it in heed's operations, `ops::…`, never in loops. Then it works on numbers and, in training, on variables that
 //   track their gradient (step 5). `heed::tensor auto` accepts both.
 // - `parameters`: passes every learned member to `visit`, with a name, and makes a policy of the same kind from the
-//   results; these may be variables in place of numbers. (`mine::nearness{…}` deduces the new type; `nearness{…}` alone
+//   results; these may be variables instead of numbers. (`mine::nearness{…}` deduces the new type; `nearness{…}` alone
 //   would mean the struct that we are in.)
 
 namespace mine {

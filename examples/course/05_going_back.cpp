@@ -135,7 +135,7 @@ void on_our_tape()
 
 // ## heed's tape
 //
-// The idea is the same, with tensors (arrays with any number of axes) in place of numbers: one entry is a matrix
+// The idea is the same, with tensors (arrays with any number of axes) instead of numbers: one entry is a matrix
 // product instead of a thousand multiplications. `include/heed/ad/tape.hpp` explains it from the beginning. Variables
 // made by `parameter` work wherever arrays do. The attention is that of step 1; `read` is `step` without the weights.
 

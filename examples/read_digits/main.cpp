@@ -77,7 +77,7 @@ double report(const reader& judged, std::size_t longest, std::size_t each, std::
     tally all;
     fmt::print("digits   numbers   read without a mistake   largest weight on the digit\n");
     const auto line = [](const std::string& name, const tally& t) {
-        fmt::print("{:>6}   {:>7}   {:>20.1f} %   {:>26.1f} %\n", name, t.numbers, percent(t.right, t.numbers),
+        fmt::print("{:>6}   {:>7}   {:>21.1f}%   {:>27.1f}%\n", name, t.numbers, percent(t.right, t.numbers),
                    percent(t.on_digit, t.digits));
     };
     for (std::size_t digits = 1; digits <= longest; ++digits) {
@@ -225,7 +225,7 @@ int main(int argc, char** argv)
         reader fresh(sizes, attention == "hard", how.seed);
         train(fresh, how, batches, batch_size, longest, path);
         if (report(reader::load(path), longest, check, how.seed) >= expect) return 0;
-        fmt::print(stderr, "read_digits: that is below the expected {:.1f} %\n", 100 * expect);
+        fmt::print(stderr, "read_digits: that is below the expected {:.1f}%\n", 100 * expect);
         return 1;
     });
 }

@@ -139,7 +139,7 @@ int main(int argc, char** argv)
         const matcher_file best = matcher_file::load(path);
         report("unseen numbers", best, unseen);
         if (judge(*best.model, best.words.encode(unseen)).accuracy() >= expect) return 0;
-        fmt::print(stderr, "sentence_pairs: that is below the expected {:.1f} %\n", 100 * expect);
+        fmt::print(stderr, "sentence_pairs: that is below the expected {:.1f}%\n", 100 * expect);
         return 1;
     });
 }

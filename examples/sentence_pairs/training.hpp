@@ -47,7 +47,7 @@ inline heed::metrics::two_classes judge(const model& judged, const examples& all
 
 inline std::string percent(const heed::metrics::two_classes& counts)
 {
-    return fmt::format("accuracy {:.2f} %, F1 {:.2f} % (precision {:.2f} %, recall {:.2f} %) of {} pairs",
+    return fmt::format("accuracy {:.2f}%, F1 {:.2f}% (precision {:.2f}%, recall {:.2f}%) of {} pairs",
                        100 * counts.accuracy(), 100 * counts.f1(), 100 * counts.precision(), 100 * counts.recall(),
                        counts.size());
 }
@@ -77,7 +77,7 @@ inline void train(matcher_file& file, const examples& training, const examples& 
             best = counts.accuracy();
             file.save(path);
         }
-        fmt::print("epoch {:2}  loss {:.4f}  valid accuracy {:.2f} %  F1 {:.2f} %  {}{}\n", epoch,
+        fmt::print("epoch {:2}  loss {:.4f}  valid accuracy {:.2f}%  F1 {:.2f}%  {}{}\n", epoch,
                    loss / static_cast<double>(training.size()), 100 * counts.accuracy(), 100 * counts.f1(),
                    program::duration_text(program::seconds_since(start)), is_best ? "  saved" : "");
         std::fflush(stdout);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 5 of the course: the backward pass. The same loss, with autograd in place of the tape."""
+"""Step 5 of the course: the backward pass. The same loss, with autograd instead of the tape."""
 import torch
 
 from twin import Step

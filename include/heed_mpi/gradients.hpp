@@ -141,7 +141,7 @@ private:
         std::size_t ids_first = 0, ids_last = 0;  // rows on any rank, in ids_
         std::uint32_t turn = 0;                   // order of completion on this rank, from 1; 0: not seen
         bool prepared = false;                    // state of the sum on this rank
-        T* beside = nullptr;                      // buffer that is summed in place of the gradient
+        T* beside = nullptr;                      // buffer that is summed instead of the gradient
     };
 
     /// The complete gradient of one large parameter, or of several small parameters in `packed_`.

@@ -142,7 +142,7 @@ public:
         }
     }
 
-    /// Replaces the numbers on every rank with the sum over all ranks, added in rank order.
+    /// Replaces the numbers on every rank with their sum over all ranks, added in rank order.
     void sum(std::span<float> numbers)
     {
         begin_sum(numbers);

@@ -28,7 +28,7 @@ namespace heed::inline HEED_TARGET::distributed {
 /// The losses of all ranks together must have the weights of the whole batch, see gradients.hpp.
 ///
 /// Otherwise it behaves like the wrapped optimizer: `settings`, steps(), and its checkpoint state, which does not
-/// depend on the ranks. Training can be resumed with another number of ranks, or without ranks.
+/// depend on the ranks. Training can be resumed with a different number of ranks, or without ranks.
 template <ranks R, class T, class Rule>
 class optimizer : public train::optimizer<T, Rule> {
 public:

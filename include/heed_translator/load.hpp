@@ -40,7 +40,7 @@ struct translate_options {
     std::size_t batch = 64;         // lines per batch
     double length_penalty = 0.6;    // log-probabilities are divided by ((5 + subwords) / 6)^this (Wu et al. 2016)
     double coverage_penalty = 0;    // for source subwords without attention (ibid.)
-    std::size_t block_ngrams = 0;   // n-gram size that may not repeat in a translation; 0: no limit
+    std::size_t block_ngrams = 0;   // n-grams of this size may not repeat in a translation; 0: no limit
     std::size_t min_length = 0;     // in subwords
     std::size_t max_length = 0;     // in subwords; 0: twice the source length plus 10
     bool alignments = true;         // alignments between words, if the model has attention

@@ -133,7 +133,7 @@ struct options {
     std::string optimizer = "adam", adam_betas = "0.9:0.999";
     std::size_t warm_up = 0, halve_from = 0;  // 0: never
     std::size_t max_updates = 0;              // 0: no limit
-    std::size_t accumulate = 1, average = 0;  // 0: no mean
+    std::size_t accumulate = 1, average = 0;  // 0: no averaging
     bool bfloat16 = false;
     bool raw = false;                  // raw text; the following options apply to it
     std::size_t subword_vocab = 4000;  // number per language
@@ -225,7 +225,7 @@ struct options {
         member("average", self.average,
                option_help{"Optimizer", "validate the mean of the parameters after the last N epochs,\n"
                                         "and store the best mean as MODEL; training continues from the\n"
-                                        "unaveraged parameters; 0: no mean"});
+                                        "unaveraged parameters; 0: no averaging"});
         member("bfloat16", self.bfloat16,
                option_help{"Training", "round the operands of matrix products in training to bfloat16;\n"
                                        "weights, gradients and sums remain in float. Several times as\n"

@@ -125,7 +125,7 @@ public:
 
     /// Adds the parameters to a file.
     virtual void put(heed::io::archive& to) const = 0;
-    /// The inverse. Throws heed::error if a parameter is missing or has another shape.
+    /// The inverse. Throws heed::error if a parameter is missing or has a different shape.
     virtual void take(const heed::io::archive& from) = 0;
     /// Adds the optimizer state to a file.
     void put_optimizer(heed::io::archive& to) const;

@@ -11,7 +11,7 @@
 #include <heed/ops/tiles.hpp>
 
 /// Kernels shared by models are compiled once, in kernels.cpp: HEED_TRANSLATOR_KERNELS(extern) declares them,
-/// HEED_TRANSLATOR_KERNELS() compiles them. Without this, the files of the Transformer take 50 % longer to compile.
+/// HEED_TRANSLATOR_KERNELS() compiles them. Without this, the files of the Transformer take 50% longer to compile.
 namespace heed {
 
 #define HEED_TRANSLATOR_TILES(extern, registers)                                                                       \

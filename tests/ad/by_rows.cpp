@@ -84,7 +84,7 @@ void check(const F& f, std::size_t width = 40)
         const auto [y_rows, d_x_rows, d_w_rows] = run(rows, [&](const auto& a, const auto& b) {
             return heed::detail::apply_by_rows(f, 1, std::tie(a), std::tie(b));
         });
-        // Not bitwise: a product of one row may sum in another order than a product of five.
+        // Not bitwise: a product of one row may sum in a different order than a product of five.
         CHECK(support::distance(y, y_rows) <= 1e-12);
         CHECK(support::distance(d_x, d_x_rows) <= 1e-12);
         CHECK(support::distance(d_w, d_w_rows) <= 1e-12);

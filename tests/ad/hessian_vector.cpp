@@ -18,7 +18,7 @@
 
 // Arguments and results of hessian_vector. The second order of every operation is checked by name in
 // properties/second_order.cpp and properties/second_order_steps.cpp, and next to its gradient (support/gradients.hpp);
-// mechanisms in properties/hessian_vector_attention.cpp, whole models in properties/translator_second_order.cpp.
+// mechanisms in properties/hessian_vector_attention.cpp, complete models in properties/translator_second_order.cpp.
 
 using namespace heed;
 using support::random;
@@ -182,7 +182,7 @@ TEST_CASE("a table: words that occur once, twice or not at all, also with a loss
     }
 }
 
-TEST_CASE("a direction of another shape is rejected")
+TEST_CASE("a direction of a different shape is rejected")
 {
     const auto square = [](auto&, const auto& x) { return ops::dot(x, x); };
     CHECK_THROWS_WITH_AS(ad::hessian_vector(square, random({2, 3}, 1), random({2, 2}, 1)),

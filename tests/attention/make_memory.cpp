@@ -260,7 +260,7 @@ void check(const auto& attend, hidden how)
             composed = by_lines.state;
             state = is.state;
             must = expected.state;
-            // A beam continues with the rows in another order, then in the original order.
+            // A beam continues with the rows in a different order, then in the original order.
             const auto swapped = [](const auto& x) { return ops::rows_of(x, counts{1, 0}); };
             if (s == 2) memory = memory.rows(counts{1, 0}), state = state.map(swapped);
             if (s == 2) memory = memory.rows(counts{1, 0}), state = state.map(swapped);

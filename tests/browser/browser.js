@@ -71,7 +71,7 @@ async function learns(page, options, where) {
     const [seconds, exact] = await page.run('[document.documentElement.dataset.seconds, document.documentElement.dataset.exact].map(Number)');
     check(seconds < 60, `${where}: learned in ${seconds} s`);
     check(exact >= 0.97, `${where}: ${exact} of unseen numbers are right`);
-    console.log(`${where}: learned in ${seconds.toFixed(1)} s, loss ${last.value}, ${100 * exact} % of unseen numbers`);
+    console.log(`${where}: learned in ${seconds.toFixed(1)} s, loss ${last.value}, ${100 * exact}% of unseen numbers`);
 
     // The alignment: vier attends to four, zwanzig to twenty.
     const weights = await page.run(`[...$('alignment').querySelectorAll('tbody tr')].map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this additive mask has another number type
+// expect-first: heed: this additive mask has a different number type
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -38,7 +38,7 @@ TEST_CASE("lengths of some rows, and views that know their first row in the batc
           "lengths::rows: row 4 of a batch of 4; rows count from 0");
 }
 
-TEST_CASE("boolean masks: false by default; rows; another shape is rejected")
+TEST_CASE("boolean masks: false by default; rows; a different shape is rejected")
 {
     boolean_mask<3> mask(shape_of_rank<3>{2, 2, 3});
     for (std::size_t i = 0; i < 12; ++i) CHECK(mask[i] == 0);

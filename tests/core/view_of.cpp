@@ -26,7 +26,7 @@ using support::message_of;
 using support::random;
 using support::same_bits;
 
-// Views of numbers outside heed's arrays: accepted in place of any tensor, const or not, also mixed with arrays.
+// Views of numbers outside heed's arrays: accepted instead of any tensor, const or not, also mixed with arrays.
 
 namespace {
 

@@ -391,7 +391,7 @@ TEST_CASE("heads that share keys support a function of the score, and heads that
     CHECK(memory.of.size() == G);
     CHECK(grouped(memory, queries).shape()[2] == O);
 
-    // Keys of another width than the queries: each head has its own matrix for them.
+    // Keys of a different width than the queries: each head has its own matrix for them.
     const attention head{score::additive{random({K, A}, 7), random({K / 2, A}, 8), random({A}, 9)},
                          normalize::softmax{}, combine::weighted_sum{}};
     const multi_head narrow{std::vector(n, head), random({Q, n * K}, 1), random({D, n * K / 2}, 2),

@@ -175,7 +175,7 @@ TEST_CASE_TEMPLATE("per-dimension step: alone, in a batch, with any number of th
         auto y = x;
         y.forward();
         const auto dy = y.backward(true);
-        // BLAS may use another kernel for another number of rows: equal only up to rounding.
+        // BLAS may use another kernel for a different number of rows: equal only up to rounding.
         CHECK(far(y.weights, wide(x.weights)) <= 10 * tolerance<T>);
         CHECK(far(y.context, wide(x.context)) <= 10 * tolerance<T>);
         CHECK(far(dy.query, wide(d.query)) <= 100 * tolerance<T>);

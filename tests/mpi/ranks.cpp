@@ -22,7 +22,7 @@ static_assert(distributed::sums_meanwhile<any_ranks>);
 
 namespace {
 
-/// The numbers of a rank, with very different sizes, so that another order of addition changes the sum.
+/// The numbers of a rank, with very different sizes, so that a different order of addition changes the sum.
 template <class T>
 std::vector<T> numbers_of_rank(std::size_t rank, std::size_t count, std::uint64_t stream = 0)
 {

@@ -51,7 +51,7 @@ TEST_CASE("dropout of stacked cells acts between layers, not between steps")
     CHECK(mine.next_stream() == theirs.next_stream());
 }
 
-TEST_CASE("stacked cells without a layer, or with a state of another number of layers, are rejected")
+TEST_CASE("stacked cells without a layer, or with a state of a different number of layers, are rejected")
 {
     random_source random{1, 0};
     CHECK_THROWS_WITH_AS((void)nn::stacked_factory{0}(nn::initializers<double>{random}, {E, H}),

@@ -189,7 +189,7 @@ TEST_CASE("a window that covers the sentence equals its inner normalizer")
         const auto b = dot_with(inner);
         const lengths real{6, 0, 3};
         CHECK(same_bits(weights_of(a, a.on(sentences, real), queries), weights_of(b, b.on(sentences, real), queries)));
-        // All queries at once: without state this is one matrix product, which sums in another order.
+        // All queries at once: without state this is one matrix product, which sums in a different order.
         CHECK(support::distance(a(a.on(sentences, real), queries), b(b.on(sentences, real), queries)) < 1e-15);
     };
     const normalize::temporal temporal;

@@ -212,7 +212,7 @@ std::string illegal(const table& lines)
     std::string out;
     for (const composition_fault fault : faults) {
         out += fault == composition_fault::different_weights
-                   ? "A score with a combiner of another kind of weights does not compile:\n\n"
+                   ? "A score with a combiner of a different kind of weights does not compile:\n\n"
                    : "Neither does a normalizer with a score that is not in its list above:\n\n";
         out += quoted(sentence(fault)) + "\n";
     }

@@ -15,7 +15,7 @@
 #include <support/second_order.hpp>
 #include <support/sentences.hpp>
 
-// Hessian-vector products of whole translators, with respect to all parameters at once, from words to the loss.
+// Hessian-vector products of complete translators, with respect to all parameters at once, from words to the loss.
 
 using namespace heed;
 using namespace heed::seq2seq;

@@ -103,7 +103,7 @@ void check(const auto& mask, const array<float, 1>& p, const auto& answers)
                 worst = std::isnan(off) ? 1e9F : std::max(worst, off);
             }
             CHECK(worst < 1e-5F);
-            // Bitwise equal, except for the gradient of the parameter, which is summed in another order.
+            // Bitwise equal, except for the gradient of the parameter, which is summed in a different order.
             const auto end = must.end() - static_cast<std::ptrdiff_t>(p.size());
             CHECK(std::equal(must.begin(), end, asked.begin()));
             for (std::size_t i = must.size() - p.size(); i < must.size(); ++i)

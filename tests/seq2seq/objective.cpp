@@ -18,7 +18,7 @@
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
-// Losses that read attention weights: their values, and their gradients through a whole system.
+// Losses that read attention weights: their values, and their gradients through a complete system.
 
 using namespace heed;
 using namespace heed::seq2seq;

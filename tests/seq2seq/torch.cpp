@@ -179,7 +179,7 @@ TEST_CASE("nn.GRU: one layer, two, and a single cell")
         std::index_sequence<2, 2>{}, "");
 }
 
-TEST_CASE("nn.MultiheadAttention: with biases and without, and with keys of another width")
+TEST_CASE("nn.MultiheadAttention: with biases and without, and with keys of a different width")
 {
     const auto attend = [](const auto& heads, const auto& q, const auto& k) { return heads(heads.on(k, real), q); };
     agrees("heads", heads(), attend, two{});
@@ -220,7 +220,7 @@ TEST_CASE("nn.TransformerDecoderLayer: norm_first or not, relu and gelu")
            two{});
 }
 
-// ---- a whole model
+// ---- a complete model
 // -----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -256,7 +256,7 @@ io::archive state_dict_of(const tagger& model)
 
 }  // namespace
 
-TEST_CASE("a whole model from PyTorch, and back")
+TEST_CASE("a complete model from PyTorch, and back")
 {
     const io::archive& file = values();
     tagger model;

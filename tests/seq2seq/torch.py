@@ -4,7 +4,7 @@
     python3 torch.py build/dev/tests/seq2seq_torch
 
 PyTorch computes outputs and gradients of its layers, the program takes their weights (from HEED_TORCH_VALUES) and
-compares, and gives a whole model back, which PyTorch loads and runs. Ends with status 77, "skipped", where there is no
+compares, and gives a complete model back, which PyTorch loads and runs. Ends with status 77, "skipped", where there is no
 PyTorch. With --store it writes torch.safetensors, next to this file, which the program reads without PyTorch.
 """
 import functools

@@ -103,7 +103,7 @@ train "${how[@]}" --candidates 05:02 || fail "--candidates 05:02"
 cmp model.safetensors few.safetensors || fail "--candidates 05:02 differs from 5:2"
 rm model.safetensors*
 
-# Given dictionaries: that of `translate dictionary`, which learns the same, also with its lines in another order.
+# Given dictionaries: that of `translate dictionary`, which learns the same, also with its lines in a different order.
 "$translate" dictionary --source train.a --target train.b --output words 2>log || fail "a dictionary"
 train "${how[@]}" --candidates 5:2 --dictionary words || fail "--dictionary"
 grep -q '^candidates: .*; words has translations for 64 of 64$' log || fail "$(cat log)"

@@ -82,7 +82,7 @@ two_runs()
 }
 cp model.safetensors right
 train --model temporal --attention temporal --epochs 1 || fail "another attention"
-train --model wide --hidden 12 --epochs 1 || fail "another size"
+train --model wide --hidden 12 --epochs 1 || fail "a different size"
 train --model seed --seed 2 --epochs 1 || fail "another seed"
 train --model words --source valid.b --target valid.a --epochs 1 || fail "other words"
 two_runs temporal 'trained with --attention temporal, but model.safetensors.checkpoint with --attention additive'

@@ -127,7 +127,7 @@ for forced in '' --forced; do
         ${forced:+"$forced"} 2>log || fail "page $forced"
     grep -q '"schläft"' page.html || fail "the page has no whole words"
 done
-refused 'splits line 1 of valid.a into other words than model.safetensors' "$translate" page --model model.safetensors \
+refused 'splits line 1 of valid.a into different words from model.safetensors' "$translate" page --model model.safetensors \
     --model tokens.safetensors --source valid.a --output never.html --threads 1
 
 refused 'model.safetensors: reads raw text' "$translate" dimensions --model model.safetensors --source valid.a --target valid.b

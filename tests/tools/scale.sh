@@ -122,7 +122,7 @@ remade()
     grep -q "^note: stale.corpus.*$1.*rebuilt" log || fail "no word of '$1'"
     grep -q '^stale.corpus: [0-9]* sentence pairs in . shards, read in' log || fail "not rebuilt: $1"
 }
-# From another text: of the same size, of another size, and with other options.
+# From another text: of the same size, of a different size, and with other options.
 cp kept.corpus stale.corpus
 cp train.b train.old
 sed '7s/eins/zwei/' train.old >train.b

@@ -116,7 +116,7 @@ int ask(std::size_t clients, const std::string& beam, std::size_t rounds)
                    : 1000 * latencies[static_cast<std::size_t>(share * static_cast<double>(latencies.size() - 1))];
     };
     std::fprintf(stderr,
-                 "%zu clients: %zu answers in %.2f s: %.0f words/s; latency %.0f ms median, %.0f ms 99 %%; %zu refused "
+                 "%zu clients: %zu answers in %.2f s: %.0f words/s; latency %.0f ms median, %.0f ms 99%%; %zu refused "
                  "at first, %zu failed\n",
                  clients, latencies.size(), seconds, static_cast<double>(words * rounds) / seconds, part(0.5),
                  part(0.99), again.load(), failed.load());

@@ -91,7 +91,7 @@ perplexity=$(sed -n 's/^perplexity = \([0-9]*\).*/\1/p' scores)
 # The picture has the order of the text.
 echo 'one two three' | "$translate" run --model backwards.safetensors --alignments backwards.svg >output 2>log || fail "drawing"
 [[ $(grep -o '>\(one\|two\|three\|&lt;/s&gt;\)<' backwards.svg | head -n 4 | tr -d '\n') == '>one<>two<>three<>&lt;/s&gt;<' ]] ||
-    fail "words in another order"
+    fail "words in a different order"
 grep ' ' more.a >long.a
 grep ' ' more.b >long.b
 refused 'long.a: --max-length 1 leaves no sentence pair' train --model nothing.safetensors --source long.a --target long.b \

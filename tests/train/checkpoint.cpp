@@ -314,7 +314,7 @@ TEST_CASE("a file of another model, optimizer, type or run is rejected and chang
     train::save_checkpoint(other, model_of<float>(1), train::sgd<float>(), train::position{});
     refused("its optimizer is sgd, not adam; continue with that optimizer, or restart from the weights");
     train::save_checkpoint(other, model_of<double>(1), train::adam<double>());
-    refused("\"E\" is F64, but here F32; a training must continue in the type in which it began");
+    refused("\"E\" is F64, but here F32; training must continue in the type in which it began");
     io::archive weights;
     io::put(weights, begun.model);
     io::save(other, weights);

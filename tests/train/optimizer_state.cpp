@@ -64,7 +64,7 @@ TEST_CASE("an optimizer that is loaded from an archive continues like the saved 
     CHECK(other.settings.beta1 == optimizer.settings.beta1);
 }
 
-TEST_CASE("an optimizer of another kind, model or type is rejected and changes nothing")
+TEST_CASE("an optimizer of a different kind, model or type is rejected and changes nothing")
 {
     table model = make_table();
     train::adam<double> optimizer({.rate = 0.1});
@@ -93,7 +93,7 @@ TEST_CASE("an optimizer of another kind, model or type is rejected and changes n
     io::archive changed = file;
     changed.tensors[1] = io::tensor_entry::of("adam.second.E", {20}, std::vector<float>(20));
     CHECK(said(changed, model) ==
-          "\"adam.second.E\" is F32, but here F64; a training must continue in the type in which it began");
+          "\"adam.second.E\" is F32, but here F64; training must continue in the type in which it began");
     changed.tensors[1] = io::tensor_entry::of("adam.second.E", {20}, std::vector<double>(20, NAN));
     CHECK(said(changed, model).starts_with("\"adam.second.E\"[0] is NaN; the file is damaged"));
 

@@ -122,7 +122,7 @@ struct resampling {
             ->capture_default_str();
     }
 
-    std::string title() const { return fmt::format("{:g} %", 100 * how.confidence); }
+    std::string title() const { return fmt::format("{:g}%", 100 * how.confidence); }
 
     /// Few sentences have few distinct resamples.
     std::string warning(std::size_t sentences) const

@@ -41,7 +41,7 @@ struct list_choice {
             ->required()
             ->type_name("FILE");
         app.add_option("--scores", more,
-                       "further scores: one line per line of FILE, each with the same number of scores;\n"
+                       "additional scores: one line per line of FILE, each with the same number of scores;\n"
                        "may be repeated")
             ->type_name("FILE")
             ->allow_extra_args(false);

@@ -52,7 +52,7 @@ struct bpe_command {
             app.add_subcommand("apply", "Split words into subwords, with \"@@\" after each except the last of a word.");
         applying->footer("Example:\n"
                          "  translate bpe apply --codes en-de.codes --input test.de --output test.bpe.de");
-        applying->add_option("--codes", codes, "codes of `translate bpe learn` or subword-nmt")
+        applying->add_option("--codes", codes, "codes from `translate bpe learn` or subword-nmt")
             ->required()
             ->type_name("FILE");
         undoing = app.add_subcommand("undo", "Join subwords into words.");

@@ -49,7 +49,7 @@ inline CLI::Option* add_count(CLI::App& app, const char* name, std::size_t& coun
 /// The models to run.
 inline void add_models(CLI::App& app, std::vector<std::filesystem::path>& paths)
 {
-    app.add_option("--model", paths, "a model of `translate train`; several form an ensemble")
+    app.add_option("--model", paths, "a model trained by `translate train`; several form an ensemble")
         ->required()
         ->take_all()
         ->type_name("FILE");

@@ -53,7 +53,7 @@ struct dimensions_command {
                    "class is written.\n\n"
                    "Example:\n"
                    "  translate dimensions --model en-de.safetensors --source test.en --target test.de");
-        app.add_option("--model", model, "a model of `translate train --attention per-dimension`")
+        app.add_option("--model", model, "a model trained with --attention per-dimension")
             ->required()
             ->type_name("FILE");
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
@@ -72,7 +72,7 @@ struct dimensions_command {
                        "sentence that has words of that class, as SVG; with --by-class,\n"
                        "each class with its best dimension")
             ->type_name("FILE");
-        add_count(app, "--sentences", sentences, "number of sentences to use, from the first");
+        add_count(app, "--sentences", sentences, "number of sentences to use, from the beginning");
         add_count(app, "--dimensions", dimensions, "number of best dimensions to show");
         add_count(app, "--classes", how.most, "number of best classes to show for each");
         app.add_flag("--by-class", by_class,

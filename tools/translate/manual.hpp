@@ -20,8 +20,8 @@ inline program::manual_sections manual()
                "whole, so that a full disk or a power failure never leaves a partial file.\n\n"
                "MODEL.checkpoint: weights, optimizer state and position at the end of the last epoch, or at an "
                "interruption, for --resume.\n\n"
-               ".MODEL.lock: exists while a run trains this model; a second run is rejected. A killed run blocks no "
-               "other."}}},
+               ".MODEL.lock: exists while a run trains this model; a second run is rejected. A killed run does not "
+               "block others."}}},
             {"*", {program::environment_section}}};
 }
 

@@ -63,7 +63,7 @@ struct page_command {
             "its place and has no translation.\n\n"
             "Example:\n"
             "  translate page --model en-de.safetensors --source test.en --reference test.de --output page.html");
-        app.add_option("--model", paths, "models of `translate train`; each becomes a system on the page")
+        app.add_option("--model", paths, "models trained by `translate train`; each is a system on the page")
             ->required()
             ->take_all()
             ->type_name("FILE");
@@ -153,7 +153,7 @@ private:
             words.emplace_back(end_of_sentence);
             if (words != page.sentences[i].source)
                 throw heed::error(
-                    fmt::format("{}: splits line {} of {} into other words than {}; a page compares models "
+                    fmt::format("{}: splits line {} of {} into different words from {}; a page compares models "
                                 "of raw text, or models of the same tokens",
                                 path.string(), i + 1, source.string(), paths.front().string()));
         }

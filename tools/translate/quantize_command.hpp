@@ -32,7 +32,7 @@ struct quantize_command {
             "the size, computed with floats. A quantized model cannot be trained further; keep the original.\n\n"
             "Example:\n"
             "  translate quantize --model en-de.safetensors --to int8 --output small.safetensors");
-        app.add_option("--model", model, "a model of `translate train`")->required()->type_name("FILE");
+        app.add_option("--model", model, "a model trained by `translate train`")->required()->type_name("FILE");
         app.add_option("--to", to, "number format of the weights: int8 or bf16")
             ->check(CLI::IsMember({"int8", "bf16"}).description(""))
             ->type_name("NUMBERS")

@@ -15,7 +15,7 @@ void for_both(const std::function<void(int, const std::function<void(double)>&)>
     live_line line;
     const clock::time_point start = clock::now();
     const auto show = [&](double done) {
-        line.show(fmt::format("{} {:3.0f} %, left {}", what, 100 * done,
+        line.show(fmt::format("{} {:3.0f}%, left {}", what, 100 * done,
                               duration_text((1 - done) / done * seconds_since(start))));
     };
     const auto nothing = [](double) {};
@@ -180,7 +180,7 @@ training_pairs training_text::read(translator_file& file)
         for (pairs_reader each = reader(); each.next(); ++pair) {
             writer.add(shard_of(pair, shards), each.source_ids, each.target_ids);
             if (pair % 65536 == 0)
-                line.show(fmt::format("writing {} {:3.0f} %", from_.cache.string(),
+                line.show(fmt::format("writing {} {:3.0f}%", from_.cache.string(),
                                       100 * static_cast<double>(pair) / static_cast<double>(pairs)));
         }
         writer.commit();

@@ -27,7 +27,7 @@ namespace translation {
 /// Maximum length of a line of a recipe, in bytes.
 inline constexpr std::size_t longest_recipe_line = 65536;
 
-/// The folder of the recipes that come with this program: the folder where `cmake --install` puts them, relative to the
+/// The folder of the built-in recipes: the folder where `cmake --install` puts them, relative to the
 /// program, or the one next to the program in the build tree. `called`: the program's name on the command line. Empty
 /// if there is none.
 inline std::filesystem::path recipe_folder(const std::filesystem::path& called)

@@ -33,7 +33,7 @@ struct rescore_command {
 
     void declare(CLI::App& app)
     {
-        app.description("Add scores of further models to n-best lists, for `evaluate tune`.");
+        app.description("Add scores of other models to n-best lists, for `evaluate tune`.");
         app.footer(
             "Each line of the lists gets one additional score per model: the log-probability of its translation\n"
             "and end, without penalties. Models may have different vocabularies, since translations are read as\n"
@@ -41,7 +41,7 @@ struct rescore_command {
             "Example:\n"
             "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest \\\n"
             "      --output two.nbest");
-        app.add_option("--model", paths, "models of `translate train`; each adds a score")
+        app.add_option("--model", paths, "models trained by `translate train`; each adds a score")
             ->required()
             ->take_all()
             ->type_name("FILE");

@@ -82,8 +82,8 @@ struct run_command {
                 ->capture_default_str()
                 ->group("Search");
         app.add_option("--dictionary", words,
-                       "for --candidates: output of `translate dictionary`, for a --bpe\n"
-                       "model with its --model")
+                       "for --candidates: output of `translate dictionary`, which needs\n"
+                       "--model for a --bpe model")
             ->needs(limited)
             ->type_name("FILE")
             ->group("Search");

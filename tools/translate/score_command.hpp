@@ -43,9 +43,9 @@ struct score_command {
         app.description("Compute the perplexity of reference translations, and BLEU against them.");
         app.footer("BLEU is that of greedy translations, or of beam search with --beam, computed as by multi-bleu:\n"
                    "4-grams, brevity penalty, on the words as given; for a --raw model, after mteval's tokenizer\n"
-                   "13a, and with chrF. Perplexity is per word; for a --bpe model, per subword (its token)\n"
-                   "and per word. The end of a sentence counts as a token; an empty line\n"
-                   "has only that. With --replace-unknown, BLEU is printed before and after replacement.\n\n"
+                   "13a, and with chrF. Perplexity is per word; for a --bpe model, per subword and per word.\n"
+                   "The end of a sentence counts as a token, the only one of an empty line.\n"
+                   "With --replace-unknown, BLEU is printed before and after replacement.\n\n"
                    "Example:\n"
                    "  translate score --model en-de.safetensors --source test.en --target test.de");
         add_models(app, paths);

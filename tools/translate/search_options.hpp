@@ -33,7 +33,7 @@ inline void declare_search(CLI::App& app, search_options& search)
         ->check(CLI::Range(0.0, 100.0).description(""))
         ->check(number)
         ->type_name("B");
-    choice("--block-ngrams", search.block_ngrams, "n-gram size that may not repeat in a translation; 0: no limit")
+    choice("--block-ngrams", search.block_ngrams, "n-grams of this size may not repeat in a translation; 0: no limit")
         ->check(any_number);
     choice("--min-length", search.min_length, "minimum number of tokens of a translation")->check(any_number);
     choice("--max-length", search.max_length, "maximum number of tokens; 0: twice the source length plus 10")

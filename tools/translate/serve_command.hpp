@@ -59,7 +59,7 @@ struct serve_command {
             "  curl http://127.0.0.1:8080/translate --json '{\"text\": \"a man is sleeping .\", \"alternatives\": 3}'\n"
             "  tail -f log | translate serve --model en-de.safetensors --stdin");
         add_models(app, paths);
-        app.add_option("--host", host, "address to listen at; 0.0.0.0: all addresses of this machine")
+        app.add_option("--host", host, "address to listen on; 0.0.0.0: all addresses of this machine")
             ->type_name("HOST")
             ->capture_default_str()
             ->group("HTTP");
@@ -103,7 +103,7 @@ struct serve_command {
             ->take_all()
             ->type_name("TEXT")
             ->group("Page");
-        app.add_flag("--quiet", quiet, "do not log requests on standard error")->group("HTTP");
+        app.add_flag("--quiet", quiet, "do not log requests to standard error")->group("HTTP");
         app.add_flag("--stdin", lines, "no HTTP: read lines, write each translation immediately");
         add_count(app, "--max-length", most_length, "maximum number of tokens per sentence");
         add_count(app, "--max-beam", most_beam, "maximum beam of a request",

@@ -52,11 +52,11 @@ struct train_command {
             "command with --resume continues from MODEL.checkpoint to the same result, bit for bit with the same\n"
             "number of threads; --epochs and --patience may then differ. Without --resume, a MODEL.checkpoint is\n"
             "never overwritten; a MODEL in use by another run is locked. The model contains its\n"
-            "byte-pair codes; BLEU uses whole words, with --raw after mteval's tokenizer 13a; loss and\n"
-            "perplexity are per token: per word, or per subword with --bpe or --raw.\n\n"
+            "byte-pair codes. BLEU uses whole words, with --raw after mteval's tokenizer 13a. Loss and\n"
+            "perplexity are per token: a word or, with --bpe or --raw, a subword.\n\n"
             "A large vocabulary makes the softmax expensive. With --candidates 2000:10, it runs over the\n"
             "2000 most frequent target tokens, the 10 best translations of each source token of the batch,\n"
-            "and its references' tokens (Jean et al. 2015; Mi et al. 2016). A dictionary is not required: one\n"
+            "and the batch's target tokens (Jean et al. 2015; Mi et al. 2016). A dictionary is not required: one\n"
             "is learned from the training pairs (IBM Model 1), of subwords with --bpe, and the checkpoint stores\n"
             "it for --resume. The training loss is then smaller, since it covers fewer tokens; validation covers\n"
             "all tokens, and its perplexity may be larger: each training step covers only a subset.\n"
@@ -67,7 +67,7 @@ struct train_command {
             "word numbers (MODEL.corpus), and each epoch reads the shards of this file one at a time, in\n"
             "random order. With --raw, casing and subwords are learned from at most 250,000 lines, evenly spaced,\n"
             "and, with more than one shard, the dictionary of --candidates and --phrases is learned from one.\n\n"
-            "The recipes that come with this program are bahdanau2015, luong2015, per-dimension-multi30k and\n"
+            "The built-in recipes are bahdanau2015, luong2015, per-dimension-multi30k and\n"
             "transformer-multi30k. A recipe has one line per option, such as \"hidden = 512\" or \"raw = true\",\n"
             "and comments after #. The command line takes precedence.\n\n"
             "Example:\n"
@@ -78,7 +78,7 @@ struct train_command {
         };
         app.add_option("--recipe", recipe,
                        "read options from a file, one per line, or from\n"
-                       "a recipe of this program, such as luong2015")
+                       "a built-in recipe, such as luong2015")
             ->type_name("FILE")
             ->group("Files");
         file("--source", source, "training sentences");
@@ -155,7 +155,9 @@ struct train_command {
             ->check(positive)
             ->group("Model");
         choice("--alignment", how.alignment, "hidden size of the attention score")->check(positive)->group("Model");
-        choice("--min-count", how.min_count, "rarer words (or subwords) become <unk>")->check(positive)->group("Model");
+        choice("--min-count", how.min_count, "words (or subwords) with fewer occurrences become <unk>")
+            ->check(positive)
+            ->group("Model");
         app.add_flag("--reverse-source", how.reverse_source,
                      "read the source from its last word to its first (Luong et al. 2015)")
             ->group("Model");
@@ -163,14 +165,15 @@ struct train_command {
         CLI::Option* const bpe = choice("--bpe", how.bpe, "learn N merges and translate subwords; 0: whole words")
                                      ->check(any_number)
                                      ->group("Byte-pair encoding");
-        app.add_flag("--bpe-separate", how.bpe_separate, "learn them for each language separately, not jointly")
+        app.add_flag("--bpe-separate", how.bpe_separate, "learn the merges of each language separately, not jointly")
             ->needs(bpe)
             ->group("Byte-pair encoding");
-        CLI::Option* const given = app.add_option("--bpe-codes", codes, "codes of `translate bpe learn` or subword-nmt")
-                                       ->excludes(bpe)
-                                       ->type_name("FILE")
-                                       ->group("Byte-pair encoding");
-        app.add_option("--bpe-codes-target", target_codes, "different codes for the target")
+        CLI::Option* const given =
+            app.add_option("--bpe-codes", codes, "codes from `translate bpe learn` or subword-nmt")
+                ->excludes(bpe)
+                ->type_name("FILE")
+                ->group("Byte-pair encoding");
+        app.add_option("--bpe-codes-target", target_codes, "codes for the target, if they differ")
             ->needs(given)
             ->type_name("FILE")
             ->group("Byte-pair encoding");
@@ -179,7 +182,7 @@ struct train_command {
         choice("--patience", how.patience, "maximum number of successive epochs without improvement")
             ->check(any_number)
             ->group("Training");
-        choice("--batch", how.batch, "sentences per batch; always used in validation")
+        choice("--batch", how.batch, "sentences per batch; validation always uses it")
             ->check(positive)
             ->group("Training");
         choice("--batch-tokens", how.batch_tokens,
@@ -199,7 +202,7 @@ struct train_command {
             ->check(number)
             ->group("Training");
         choice("--learning-rate", how.learning_rate,
-               "halved after each epoch that is not marked with *, unless\n"
+               "learning rate, halved after each epoch not marked with * unless\n"
                "--warm-up or --halve-from is given; 1 by default except for Adam")
             ->check(above_zero)
             ->check(number)

@@ -192,7 +192,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                     epochs_left = std::min(
                         epochs_left, static_cast<double>((how.max_updates - model.system->updates()) * how.accumulate) /
                                          batches_of_epoch);
-                line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {}  rate {:.3g}  {:.0f} tokens/s  left {}, total {}",
+                line.show(fmt::format("epoch {}/{} {:3.0f}%  loss {}  rate {:.3g}  {:.0f} tokens/s  left {}, total {}",
                                       at.epoch + 1, how.epochs, 100 * done, number_text(at.nats / at.words, 3), at.rate,
                                       speed, duration_text((1 - done) * epoch_seconds),
                                       duration_text(epochs_left * epoch_seconds)));

@@ -60,7 +60,7 @@ decltype(auto) recorded([[maybe_unused]] tape<T>& on, const X& x)
         return on_tape(on, x);
     } else if constexpr (requires {
                              x.template as<T>(on);
-                         }) {  // settings with elements of another type than the tape's
+                         }) {  // settings with elements of a different type than the tape's
         return x.template as<T>(on);
     } else {
         return ops::detail::argument(x);

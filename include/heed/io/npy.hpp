@@ -262,7 +262,7 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
 }  // namespace detail
 
 /// Reads an array written by numpy.save: versions 1 to 3, any byte order and axis order. It is copied if not
-/// little-endian and row-major. An array of another type, such as strings, keeps its bytes and NumPy's name as its
+/// little-endian and row-major. An array of a different type, such as strings, keeps its bytes and NumPy's name as its
 /// dtype. The name is the file's, without .npy. Throws heed::error "path: reason" if the file cannot be read, is
 /// truncated, is not an .npy file, or contradicts itself.
 inline tensor_entry load_npy(const std::filesystem::path& path, storage how = storage::mapped)

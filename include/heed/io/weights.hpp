@@ -114,8 +114,8 @@ void put(archive& to, const parameterized auto& module, const std::string& prefi
     for_each_parameter(module, detail::putting_look<As>{to, prefix});
 }
 
-/// Fills a module's parameters from an archive; 16-bit weights become floats. If a tensor is missing, has another shape
-/// or a type that the parameter's type cannot represent (see reads_as), throws heed::error; it may also throw
+/// Fills a module's parameters from an archive; 16-bit weights become floats. If a tensor is missing, has a different
+/// shape or a type that the parameter's type cannot represent (see reads_as), throws heed::error; it may also throw
 /// std::bad_alloc. In both cases the module is unchanged.
 void take(const archive& from, parameterized auto& module, const std::string& prefix = {})
 {

@@ -43,8 +43,9 @@ decltype(auto) mask_given(const Mask& mask, const Keys&...)
         "heed: this is not a mask: give lengths, present, a boolean_mask, an additive_mask, causal{}, or a function "
         "of an index, `[](score_index p) { return p.key <= p.query; }`, combined by `&`, `|` and `!`");
     constexpr bool one_type = one_number_type<Keys..., bias_in<Mask>>;
-    static_assert(one_type, "heed: this additive mask has another number type than queries and keys, such as double "
-                            "instead of float; convert it: `heed::array<float, 2> x = bias;`");
+    static_assert(one_type,
+                  "heed: this additive mask has a different number type than queries and keys, such as double "
+                  "instead of float; convert it: `heed::array<float, 2> x = bias;`");
     constexpr bool refused = !known || !one_type;
     if constexpr (bare_mask<Mask> && !refused) {
         return mask_mod{mask};

@@ -18,7 +18,7 @@
 ///         return query_from::previous_state{init.glorot(n.context, n.gates)};
 ///     });
 ///
-/// A finished part may be given in place of a factory: `with_query_from(query_from::current_state{})`. So may a tensor,
+/// A finished part may be given instead of a factory: `with_query_from(query_from::current_state{})`. So may a tensor,
 /// such as an embedding table that another program trained. It is copied for each use. Ready-made
 /// factories are named after their part and have options as members: nn::lstm_factory{}, nn::stacked_factory{4}.
 ///

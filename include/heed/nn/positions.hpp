@@ -30,7 +30,7 @@ enum class wave_layout {
 ///
 ///     PE(p, 2i) = sin(p / 10000^{2i/D}),  PE(p, 2i+1) = cos(p / 10000^{2i/D})     Vaswani et al. 2017, section 3.5
 ///
-/// No parameters and no limit on the length. A model that was trained elsewhere may use another layout:
+/// No parameters and no limit on the length. A model that was trained elsewhere may use a different layout:
 ///
 ///     halves          PE(p, i) = sin(p / 10000^{2i/D}),        PE(p, D/2 + i) = cos(p / 10000^{2i/D})
 ///     tensor2tensor   PE(p, i) = sin(p / 10000^{i/(D/2−1)}),   PE(p, D/2 + i) = cos(p / 10000^{i/(D/2−1)})

@@ -42,7 +42,8 @@ stacked_state(std::vector<State>, Hidden) -> stacked_state<State, Hidden>;
 /// Dropout acts on z^{k−1} as input of the next layer, not on the recurrent connections (Zaremba et al. 2014); a
 /// residual sum uses z^{k−1} without dropout. All layers are cells of one type (nn/cells.hpp). A decoder advances them
 /// together, an encoder runs one after another. heed's choice: the first layer has no shortcut, since its input has
-/// another size. Throws heed::error if there are no layers, and shape_error for a state with another number of layers.
+/// a different size. Throws heed::error if there are no layers, and shape_error for a state with a different number of
+/// layers.
 template <class Cell>
 struct stacked {
     std::vector<Cell> layers;  // the lowest first; the first maps [X] to [H], the others [H] to [H]

@@ -180,7 +180,7 @@ struct hard {
 
 /// Σ_b excess_b Σ_t log p(s_t of row b). Added to a cost, it makes the gradient an unbiased estimate of the gradient of
 /// the expected cost. excess [B]: each row's cost minus a baseline; or its reward minus a baseline if the sum is
-/// maximized. Throws shape_error for another shape.
+/// maximized. Throws shape_error for a different shape.
 template <class Sum, plain_tensor Excess>
 auto score_function_term(const hard::state<Sum>& state, const Excess& excess)
 {

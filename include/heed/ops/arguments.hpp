@@ -97,7 +97,7 @@ constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...> s
         return true;
     } else if constexpr (sizeof...(Y) < 3) {
         return forwards_somehow<Operation, T>(a, saved, argument_list<Y..., any_result<T>>{});
-    } else {  // template parameters in another order, or a result of a higher rank
+    } else {  // template parameters in a different order, or a result of a higher rank
         return forwards<Operation, A..., tensor_view<T, 0>, Saved...> ||
                forwards<Operation, A..., tensor_view<T, 1>, Saved...> ||
                forwards<Operation, A..., tensor_view<T, 2>, Saved...> ||
@@ -288,7 +288,7 @@ inline constexpr bool is_list = false;
 template <class T>
 inline constexpr bool is_list<std::span<const T>> = std::is_integral_v<T>;
 
-/// Would the operation take the arguments if their lists of integers had another type?
+/// Would the operation take the arguments if their lists of integers had a different type?
 template <class Operation, class T, class Other, class... A>
 constexpr bool takes_lists()
 {

@@ -96,7 +96,7 @@ shape_of_rank<N - 1> shape_of_rows(const shape_of_rank<N>& heads)
     return rows;
 }
 
-/// x in another shape of the same size: a view of a plain tensor.
+/// x in a different shape of the same size: a view of a plain tensor.
 template <std::size_t N>
 auto seen_as(const tensor auto& x, const shape_of_rank<N>& shape)
 {

@@ -270,7 +270,7 @@ inline constexpr linear_attention_op linear_attention{};
 /// query is at p = min(first + s, real − 1), which must be no earlier than its last visible key: first + S >= real. No
 /// exponent is above 0.
 ///
-///     ∂q, ∂k and ∂v as in linear_attention, with f_sj in place of γ^age;  ∂F_p += q_s · ∂q_s,  ∂F_j −= k_j · ∂k_j
+///     ∂q, ∂k and ∂v as in linear_attention, with f_sj instead of γ^age;  ∂F_p += q_s · ∂q_s,  ∂F_j −= k_j · ∂k_j
 struct gated_linear_attention_op : operation<gated_linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   std::size_t, bool)

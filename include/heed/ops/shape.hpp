@@ -136,8 +136,9 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
-/// y = the same elements in another shape: x [...] -> a shape with the same number of elements. A view on the tape and
-/// in the workspace. One size may be -1 and is computed from the others. Throws shape_error if the sizes do not fit.
+/// y = the same elements in a different shape: x [...] -> a shape with the same number of elements. A view on the tape
+/// and in the workspace. One size may be -1 and is computed from the others. Throws shape_error if the sizes do not
+/// fit.
 ///
 ///     ops::reshaped(x, 2, -1)      ops::reshaped(x, shape_of_rank<2>{2, 12})
 ///

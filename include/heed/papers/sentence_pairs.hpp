@@ -54,7 +54,7 @@ auto abcnn3(auto W_0, auto W_1, auto W, auto b, std::size_t w)  // [words,D] twi
                         abcnn::attention_pooling{}};
 }
 
-/// The sizes of a whole model. The paper has embeddings of size 300, 50 maps and one or two blocks of width 3 or 4.
+/// The sizes of a complete model. The paper has embeddings of size 300, 50 maps and one or two blocks of width 3 or 4.
 struct sizes {
     std::size_t first_vocabulary = 0, second_vocabulary = 0;
     std::size_t embedding = 64;
@@ -98,7 +98,7 @@ using abcnn2_factory = block_factory<false, abcnn::attention_pooling>;
 /// … for ABCNN-3
 using abcnn3_factory = block_factory<true, abcnn::attention_pooling>;
 
-/// A whole model that predicts whether two sentences match: embeddings, stacked blocks, logistic regression over the
+/// A complete model that predicts whether two sentences match: embeddings, stacked blocks, logistic regression over the
 /// similarities at all levels (see pairs/matcher.hpp). `block`: one of the factories above, or your own.
 ///
 ///     auto model = papers::yin2016::matcher<float>(seed, sizes, papers::yin2016::abcnn3_factory{});

@@ -123,7 +123,7 @@ auto local_p(tensor auto W_a, tensor auto W_p, tensor auto v_p, std::size_t reac
     return luong2015::local_p_of(score::general{std::move(W_a)}, std::move(W_p), std::move(v_p), reach);
 }
 
-/// Any of these attentions, with the attentional vector in place of the context. heed's choice: it is 0 for an empty
+/// Any of these attentions, with the attentional vector instead of the context. heed's choice: it is 0 for an empty
 /// sentence.
 ///
 ///     h̃_t = tanh(W_c [c_t; h_t])              eq. 5

@@ -22,7 +22,7 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-// The constants that heed 0.2 used in place of traits.
+// The constants that heed 0.2 used instead of traits.
 // clang-format off
 #define HEED_CONSTANTS_OF_0_2(X)                                                                                       \
     X(reads_word) X(adds_word) X(reads_context) X(reads_length) X(widens_keys) X(counts_queries) X(prepares_alike)     \
@@ -46,7 +46,7 @@ consteval void check_any_policy()
 {
     static_assert(!std::is_final_v<P>, "heed: a policy must not be final: heed detects hooks through a derived class");
     static_assert(!written_for_0_2<P>,
-                  "heed: since 0.3 a policy declares its properties as traits, not as separate constants: in place of "
+                  "heed: since 0.3 a policy declares its properties as traits, not as separate constants: instead of "
                   "`weights`, `reads_word`, `row_by_row` and so on declare `static constexpr heed::score_traits "
                   "traits{.weights = heed::weight_kind::per_position};` (or normalizer_traits, combiner_traits); "
                   "CHANGELOG.md has a table of the names");

@@ -42,7 +42,7 @@ namespace heed::inline HEED_TARGET {
 #define HEED_HOOK_project_words(X) X(project_words, "auto project_words(const heed::tensor auto& words) const", \
     "projected words of all steps", "the words")
 #define HEED_HOOK_check_state(X) X(check_state, "template <class State> static consteval void check_state()", \
-    "nothing: it rejects a type of state by a static assertion", "any state is accepted")
+    "nothing: it rejects a type of state with a static assertion", "any state is accepted")
 
 // Of scores that wrap another, in addition to these.
 #define HEED_HOOK_query(X) X(query, "auto query(const heed::tensor auto& projected, const auto& state) const", \

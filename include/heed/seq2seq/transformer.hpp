@@ -267,7 +267,7 @@ struct shared_table_factory {
     }
 };
 
-/// A whole Transformer, p(y_i) = softmax(y_i W + b); `papers::vaswani2017::translator` makes the paper's model.
+/// A complete Transformer, p(y_i) = softmax(y_i W + b); `papers::vaswani2017::translator` makes the paper's model.
 template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
 struct transformer {
     Tables words;         // separate_tables, tied_tables or shared_table

@@ -20,9 +20,9 @@
 ///     attend(memory, queries, causal{} & boolean_mask{seen} & additive_mask{bias});
 ///
 /// A predicate mask is any callable from a score_index to a lane_mask (or bool), true = attend. `&`, `|` and `!`
-/// combine masks, including tensor and lengths masks; additive masks combine only by `&`. A predicate mask is evaluated
-/// for each query and key before their score, and blocks of keys that no query sees are skipped. It may define two
-/// ranges; then it is only evaluated for keys in the visible but not in the full range:
+/// combine masks, including tensor and lengths masks; additive masks combine only with `&`. A predicate mask is
+/// evaluated for each query and key before their score, and blocks of keys that no query sees are skipped. It may
+/// define two ranges; then it is only evaluated for keys in the visible but not in the full range:
 ///
 ///     // Queries in [first, last] see no key outside the visible range, and all keys in the full range.
 ///     key_range visible_range(std::int32_t first, std::int32_t last) const;
@@ -139,7 +139,7 @@ template <class Mask>
 concept bare_mask = !marked_mask<Mask> && !tensor<Mask> && !detail::lazy_expression<Mask> &&
                     std::is_invocable_r_v<lane_mask, const Mask&, const score_index&>;
 
-/// A marked mask of a function: `!mask_mod{f}`. The built-in `!` of a lambda has another meaning.
+/// A marked mask of a function: `!mask_mod{f}`. The built-in `!` of a lambda has a different meaning.
 template <class Function>
 struct mask_mod : predicate_mask {
     Function sees;

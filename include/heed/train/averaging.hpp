@@ -62,7 +62,7 @@ public:
     }
 
     /// Adds a snapshot of a model, or the numbers of copy_parameters; beyond `most` snapshots, drops the oldest. Throws
-    /// heed::error for a model of another size.
+    /// heed::error for a model of a different size.
     void add(const parameterized auto& model) { add(copy_parameters<T>(model)); }
 
     void add(std::vector<T> numbers)

@@ -21,7 +21,8 @@
 #include <heed/io/weights.hpp>
 #include <heed/train/optimizer_state.hpp>
 
-/// Checkpoints: a training that is stopped at any point resumes with identical bits, given the same number of threads.
+/// Checkpoints: a training run that is stopped at any point resumes with identical bits, given the same number of
+/// threads.
 ///
 ///     train::position at;                                       // epoch, batch, random numbers
 ///     if (std::filesystem::exists(path)) train::load_checkpoint(path, model, optimizer, at);
@@ -49,7 +50,7 @@
 /// An optimizer, an average or a sum of gradients belongs to the last model before it.
 namespace heed::inline HEED_TARGET::train {
 
-/// The progress of a training, in addition to its model and optimizer.
+/// The progress of a training run, in addition to its model and optimizer.
 struct position {
     std::size_t epoch = 0, batch = 0;  ///< the next to process; a shuffle by seed and epoch repeats its batches
     random_source random{};            ///< of dropout
@@ -264,8 +265,8 @@ void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 }
 
 /// Restores parts that save_checkpoint wrote. Throws heed::error "path: reason" if the file cannot be read, is
-/// truncated, or has other parts than these, a model of another shape or type, another optimizer's state, or a number
-/// that is NaN or infinite. May throw std::bad_alloc. If it throws, the parts are unchanged.
+/// truncated, or has other parts than these, a model of a different shape or type, another optimizer's state, or a
+/// number that is NaN or infinite. May throw std::bad_alloc. If it throws, the parts are unchanged.
 void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);

@@ -168,7 +168,7 @@ struct archive_reader {
         const io::tensor_entry& entry = from.at(name);
         if (entry.dtype != io::dtype_name<T>)
             throw error("\"" + text::printable(name) + "\" is " + text::printable(entry.dtype) + ", but here " +
-                        std::string(io::dtype_name<T>) + "; a training must continue in the type in which it began");
+                        std::string(io::dtype_name<T>) + "; training must continue in the type in which it began");
         return entry;
     }
 

@@ -18,8 +18,8 @@
 
 namespace heed::inline HEED_TARGET::train {
 
-/// Keeps two trainings from writing the same files: locks (flock) `.NAME.lock`, next to the file NAME at the end of its
-/// symbolic links, for the lifetime of this object or the process.
+/// Prevents two training runs from writing the same files: locks (flock) `.NAME.lock`, next to the file NAME at the end
+/// of its symbolic links, for the lifetime of this object or the process.
 ///
 ///     const train::training_lock alone("model.safetensors");    // before reading files of an earlier run
 class training_lock {
@@ -74,7 +74,7 @@ private:
             throw error(file.string() + ": is being trained by " + (owner.empty() ? "another process" : owner) +
                         "; wait until that run ends, or stop it, or write to another file");
         problem_ = path_.string() + " cannot be locked (" + std::strerror(reason) +
-                   "), so another training may write to this model";
+                   "), so another training run may write to this model";
     }
 
     // The previous run may have removed the file after it was opened here.

@@ -181,7 +181,7 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
-/// A mechanism's results with scores[s] in place of its scores at step s.
+/// A mechanism's results with scores[s] instead of its scores at step s.
 template <weight_kind kind, class Scores>
 auto answers_to_scores(const std::vector<Scores>& scores, const auto& p, const auto& at)
 {

@@ -40,7 +40,7 @@ inline void require_weights(std::string_view where, std::size_t weights, std::si
 ///
 /// Each of the `rows` [|Y|][positions · dimensions] has the weights of one target word, with `dimensions` numbers per
 /// source position. Returns [positions][dimensions]; all 0 without target words. Throws heed::shape_error for rows of
-/// another size.
+/// a different size.
 template <class Rows>
 std::vector<std::vector<float>> attention_by_dimension(const Rows& rows, std::size_t positions, std::size_t dimensions)
 {
@@ -56,7 +56,7 @@ std::vector<std::vector<float>> attention_by_dimension(const Rows& rows, std::si
 }
 
 /// The sharpness of each dimension for each target word: its largest weight. Arguments as above; returns
-/// [|Y|][dimensions]. Throws heed::shape_error for rows of another size.
+/// [|Y|][dimensions]. Throws heed::shape_error for rows of a different size.
 template <class Rows>
 std::vector<std::vector<float>> sharpness_by_dimension(const Rows& rows, std::size_t positions, std::size_t dimensions)
 {
@@ -96,7 +96,7 @@ class class_search {
 public:
     explicit class_search(std::size_t dimensions) : values_(dimensions) {}
 
-    /// Throws heed::shape_error for another number of values.
+    /// Throws heed::shape_error for a different number of values.
     void add(std::string_view word_class, std::span<const float> values)
     {
         if (values.size() != values_.size())

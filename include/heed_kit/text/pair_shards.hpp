@@ -58,7 +58,7 @@ struct shards_header {
                   note_bytes = 0, hash = 0;
 };
 
-/// "heedprs1" as a number: another byte order gives another number.
+/// "heedprs1" as a number: a different byte order gives a different number.
 inline constexpr std::uint64_t shards_magic = 0x6865656470727331;
 
 /// A hash of bytes, in groups of 8. It may be computed in parts if each part except the last has a multiple of 8 bytes.

@@ -61,7 +61,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 /// Linear attention for generation: stores one matrix for each sentence, and each word costs the same.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
-///     eq. 6; with a_t in place of γ, score::gated_decay, Yang et al. 2024, section 4.1
+///     eq. 6; with a_t instead of γ, score::gated_decay, Yang et al. 2024, section 4.1
 ///
 ///     streaming generate{attend};
 ///     auto sums = generate.start(attend.on(prompt));

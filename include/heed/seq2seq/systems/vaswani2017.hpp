@@ -9,7 +9,7 @@
 #include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/transformer.hpp>
 
-/// Vaswani et al. 2017, the whole Transformer.
+/// Vaswani et al. 2017, the complete Transformer.
 namespace heed::inline HEED_TARGET::papers::vaswani2017 {
 
 /// The sizes of the base model (table 3). The big model has model 1024, hidden 4096, heads 16.

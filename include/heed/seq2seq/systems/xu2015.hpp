@@ -15,7 +15,7 @@
 
 namespace heed::inline HEED_TARGET::papers::xu2015 {
 
-/// The sizes of a whole system. The paper has 196 regions of 512 maps; the defaults are small enough to train on one
+/// The sizes of a complete system. The paper has 196 regions of 512 maps; the defaults are small enough to train on one
 /// core.
 struct sizes {
     grid picture{32, 96};
@@ -24,7 +24,7 @@ struct sizes {
     std::size_t embedding = 32, hidden = 128, alignment = 64;
 };
 
-/// A whole system: convolutions, and a decoder with normalize::softmax{} (soft attention) or normalize::hard{seed}.
+/// A complete system: convolutions, and a decoder with normalize::softmax{} (soft attention) or normalize::hard{seed}.
 /// Throws heed::error if there are no maps.
 ///
 ///     auto model = papers::xu2015::reader<float>(seed, sizes, normalize::softmax{});
