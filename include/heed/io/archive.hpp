@@ -86,7 +86,7 @@ struct tensor_entry {
     }
 
     /// Copies the values to storage of size() elements. Throws heed::error unless T can represent every value of the
-    /// dtype, and shape_error for storage of another size.
+    /// dtype, and shape_error for storage of a different size.
     template <storable T>
     void copy_to(std::span<T> values) const
     {

@@ -101,7 +101,7 @@ struct arithmetic_of_pairs {
         multiply_pairs<true>(of.value_width, width, keys.size(), left, right, contexts, stride, amx());
     }
 
-    /// As detail::products.
+    /// Like detail::products.
     template <std::size_t registers, bool add>
     static void products(std::size_t count, std::size_t depth, const float* x, std::size_t across, std::size_t along,
                          const float* panel, float* y, std::size_t stride)
