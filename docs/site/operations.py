@@ -121,7 +121,7 @@ def write(site: SiteMap, public: list[Name]) -> None:
     for each in all_of(public):
         by_header.setdefault(each[0].header, []).append(each)
     for header, operations in sorted(by_header.items(), key=lambda pair: order(pair[0])):
-        title = header.removeprefix("heed/ops/").removesuffix(".hpp").replace("_", " ").capitalize()
+        title = title_of(header)
         text += [f"* - **{site.link(page, site.headers[header], title)}**", "  -", "  -", "  -"]
         for name, type_, doc in operations:
             equation, shapes, derivative = parts_of(doc)
@@ -131,6 +131,15 @@ def write(site: SiteMap, public: list[Name]) -> None:
             text += [f"* - {calls}", f"  - {cell(equation)}", f"  - {cell(shapes)}", f"  - {cell(derivative)}"]
     text += ["```", ""]
     pages.put(site, page, "\n".join(text))
+
+
+def title_of(header: str) -> str:
+    """The name of a header of ops as words; other headers by their path."""
+    stem = header.removesuffix(".hpp")
+    if not stem.startswith("heed/ops/"):
+        return stem.removeprefix("heed/").replace("_", r"\_")
+    words = stem.removeprefix("heed/ops/").replace("_", " ")
+    return "RMS norm" if words == "rms norm" else words.capitalize()
 
 
 FIRST = ("elementwise", "products", "all_pairs", "sums", "softmax", "sparse", "masks", "parts", "embedding", "units", "recurrent",

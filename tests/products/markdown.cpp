@@ -33,7 +33,10 @@ std::string sentence(composition_fault fault)
     throw std::logic_error("composition: an entry of the table is not a policy");
 }
 
-std::string code(const std::string& x) { return "`" + x + "`"; }
+std::string code(const std::string& x)
+{
+    return x.find('`') == std::string::npos ? "`" + x + "`" : "`` " + x + " ``";  // Markdown's form for code with backticks
+}
 
 std::string joined(const std::vector<std::string>& names)
 {
