@@ -134,11 +134,8 @@ def write(site: SiteMap, public: list[Name]) -> None:
 
 
 def title_of(header: str) -> str:
-    """The name of a header of ops as words; other headers by their path."""
-    stem = header.removesuffix(".hpp")
-    if not stem.startswith("heed/ops/"):
-        return stem.removeprefix("heed/").replace("_", r"\_")
-    words = stem.removeprefix("heed/ops/").replace("_", " ")
+    """The name of a header as words, after its folder unless it is ops."""
+    words = header.removesuffix(".hpp").removeprefix("heed/").removeprefix("ops/").replace("_", " ").replace("/", ": ")
     return "RMS norm" if words == "rms norm" else words.capitalize()
 
 

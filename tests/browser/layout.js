@@ -11,7 +11,7 @@ const {start} = require('./chromium.js');
 
 const [program, folder, profile] = process.argv.slice(2);
 const widths = [[390, true], [800, true], [1400, false]];
-const everySource = 40;  // the pages of sources have one layout: some are enough
+const everySource = 60;  // the pages of sources have one layout: some are enough
 
 /// Runs in the page; returns its faults.
 function faults() {
@@ -22,7 +22,7 @@ function faults() {
     const inBox = e => { for (; e; e = e.parentElement) if (scrolls(e)) return true; };
     for (const e of page) if (e && e.scrollWidth > e.clientWidth) found.push(`the page scrolls sideways: ${e.localName} ${e.className}, ${e.scrollWidth} > ${e.clientWidth}`);
     for (const e of document.querySelectorAll('body *')) {
-        if (!e.clientWidth && !e.offsetWidth || e.closest('.katex, svg, iframe, .copybtn, .sidebar-drawer, .toc-drawer, .headerlink')) continue;
+        if (!e.clientWidth && !e.offsetWidth && e.localName !== 'img' || e.closest('.katex, svg, iframe, .copybtn, .sidebar-drawer, .toc-drawer, .headerlink')) continue;
         const box = e.getBoundingClientRect();
         if ((box.right > width + 1 || box.left < -1) && box.width > 1 && !inBox(e.parentElement)) found.push(`outside of the page: ${named(e)}, ${Math.round(box.left)} to ${Math.round(box.right)}`);
         if (e.matches('td, th, pre, h1, h2, h3, h4, .to-source, .header-line') && e.scrollWidth > e.clientWidth + 1 && !scrolls(e)) found.push(`text is cut, or covers its neighbor: ${named(e)}, ${e.scrollWidth} > ${e.clientWidth}`);
@@ -54,45 +54,48 @@ function faint() {
 
 const all = fs.readdirSync(folder, {recursive: true}).map(String).filter(name => name.endsWith('.html') && !name.startsWith('live/')).sort();
 const sources = all.filter(name => name.startsWith('source/')), pages = all.filter(name => !name.startsWith('source/'));
-const one = new Set(['index.html', 'docs/mechanisms/temporal.html', 'docs/results/speed.html', 'docs/start/packages.html', 'examples/course/01_by_hand.html', 'reference/score.html', 'reference/operations.html']);
+// One page of each kind, for colors.
+const colored = new Set(['index.html', 'docs/mechanisms/temporal.html', 'docs/results/speed.html', 'docs/start/packages.html', 'examples/course/01_by_hand.html', 'reference/score.html', 'reference/operations.html']);
 
+const failures = [];
 (async () => {
-    const failures = [];
     if (pages.length < 100) failures.push(`only ${pages.length} pages in ${folder}`);
     const browser = await start(program, profile);
-    try {
+    const waiting = [...pages, ...sources.filter((_, i) => i % everySource === 0)];
+    const drawn = page => page.run('new Promise(done => setTimeout(done, 10))');  // no frames are drawn in the background
+    const address = name => `file://${path.resolve(folder)}/${name}`;
+    async function look() {
         const page = await browser.page();
-        const size = (width, phone) => page.tell('Emulation.setDeviceMetricsOverride', {width, height: 900, deviceScaleFactor: 1, mobile: phone});
-        const drawn = () => page.run('new Promise(done => requestAnimationFrame(() => setTimeout(done)))');
-        for (const name of [...pages, ...sources.filter((_, i) => i % everySource === 0)]) {
-            await page.open(`file://${path.resolve(folder)}/${name}`, {width: widths[0][0], height: 900, phone: true});
+        for (let name; (name = waiting.shift());) {
+            await page.open(address(name), {width: widths[0][0], height: 900, phone: true});
             for (const [width, phone] of widths) {
-                await size(width, phone);
-                await drawn();
+                await page.tell('Emulation.setDeviceMetricsOverride', {width, height: 900, deviceScaleFactor: 1, mobile: phone});
+                await drawn(page);
                 for (const fault of await page.run(`(${faults})()`)) failures.push(`${name}, ${width} pixels: ${fault}`);
             }
-            if (one.has(name) || name === sources[0]) {
-                for (const scheme of ['light', 'dark']) {
-                    await page.tell('Emulation.setEmulatedMedia', {features: [{name: 'prefers-color-scheme', value: scheme}]});
-                    await drawn();
-                    for (const fault of await page.run(`(${faint})()`)) failures.push(`${name}, ${scheme}: ${fault}`);
-                }
+            for (const scheme of colored.has(name) || name === sources[0] ? ['light', 'dark'] : []) {
+                await page.tell('Emulation.setEmulatedMedia', {features: [{name: 'prefers-color-scheme', value: scheme}]});
+                await drawn(page);
+                for (const fault of await page.run(`(${faint})()`)) failures.push(`${name}, ${scheme}: ${fault}`);
             }
             if (page.messages.length) failures.push(`${name}: messages: ${page.messages.splice(0).join('; ')}`);
         }
+        return page;
+    }
+    try {
+        const [page] = await Promise.all([look(), look()]);
+        await page.tell('Page.bringToFront');
         // On a telephone, the buttons at the top open the navigation and the contents.
-        await page.open(`file://${path.resolve(folder)}/reference/score.html`, {width: 390, height: 900, phone: true});
-        for (const [button, drawer] of [['__navigation', 'sidebar'], ['__toc', 'toc']]) {
+        for (const [name, button, drawer] of [['index.html', '__navigation', 'sidebar'], ['reference/score.html', '__toc', 'toc']]) {
+            await page.open(address(name), {width: 390, height: 900, phone: true});
             await page.run(`document.querySelector('.mobile-header label[for="${button}"]').click()`);
             await page.until(`(box => box.left >= -1 && box.right <= 391)(document.querySelector('.${drawer}-drawer').getBoundingClientRect())`);
-            await page.run(`document.querySelector('.overlay[for="${button}"]').click()`);
         }
     } finally {
         browser.stop();
     }
-    return failures;
-})().catch(problem => [`stopped: ${problem.stack}`]).then(failures => {
+})().catch(problem => failures.push(`stopped: ${problem.stack}`)).then(() => {
     for (const failure of failures.slice(0, 60)) console.log(`FAILED ${failure.slice(0, 400)}`);
-    console.log(failures.length ? `${failures.length} faults` : `${pages.length} pages look right`);
+    console.log(failures.length ? `${failures.length} faults` : `${pages.length} pages fit at ${widths.map(([width]) => width).join(', ')} pixels`);
     process.exit(failures.length ? 1 : 0);
 });

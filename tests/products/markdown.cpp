@@ -35,7 +35,8 @@ std::string sentence(composition_fault fault)
 
 std::string code(const std::string& x)
 {
-    return x.find('`') == std::string::npos ? "`" + x + "`" : "`` " + x + " ``";  // Markdown's form for code with backticks
+    return x.find('`') == std::string::npos ? "`" + x + "`"
+                                            : "`` " + x + " ``";  // Markdown's form for code with backticks
 }
 
 std::string joined(const std::vector<std::string>& names)
