@@ -50,4 +50,4 @@ for fault in 'no picture' 'a picture is shrunk' 'the page scrolls sideways' 'out
         exit 1
     }
 done
-timeout 280 node "$here/layout.js" "$browser" "$site" "$scratch/profile"
+timeout 560 node "$here/layout.js" "$browser" "$site" "$scratch/profile"
