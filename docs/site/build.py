@@ -114,7 +114,8 @@ def own_page(site: SiteMap, path: Path) -> str:
             result.append(live.of_page(site, page, quote.group(2), picture, says))
         else:
             code = (site.root / quote.group(2)).read_text(encoding="utf-8")
-            result.append("```cpp\n" + re.sub(r"^// SPDX.*\n", "", code).strip() + "\n```")
+            code = re.sub(r"^// SPDX.*\n(//\n)?|^(//\n)?// test:.*\n|^// (section: .*|end)\n", "", code, flags=re.M)  # without marks of tests
+            result.append("```cpp\n" + code.strip() + "\n```")
     return "\n".join(result)
 
 

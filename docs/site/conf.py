@@ -14,7 +14,7 @@ author = "the authors of heed"
 release = re.search(r'HEED_VERSION_STRING "([^"]+)"', (here.parents[1] / "include/heed/version.hpp").read_text()).group(1)
 version = release
 language = "en"
-extensions = ["myst_parser", "sphinx_copybutton", "katex", "furo_debian", "lexer"]
+extensions = ["myst_parser", "sphinx_copybutton", "katex", "furo_debian", "lexer", "breaks"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 highlight_language = "text"  # indented blocks are equations
@@ -42,7 +42,7 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1864ab", "color-brand-content": "#1864ab"},
     "dark_css_variables": {"color-brand-primary": "#74c0fc", "color-brand-content": "#74c0fc"},
 }
-pygments_style = "friendly"
+pygments_style = "light.Light"
 pygments_dark_style = "github-dark"
 
 copybutton_selector = "div:not(.highlight-text):not(.output) > div.highlight > pre"

@@ -52,7 +52,7 @@ def on_prose(text: str, change) -> str:
 
 def on_spans(text: str, change_code, change_rest) -> str:
     """Applies `change_code` to text in backticks (inclusive), `change_rest` to the rest."""
-    parts = re.split(r"(`+[^`]+?`+)", text)
+    parts = re.split(r"((?<!`)(?:``(?!`)(?s:.+?)(?<!`)``|`[^`]+`)(?!`))", text)
     return "".join(change_code(p) if p.startswith("`") else change_rest(p) for p in parts)
 
 
@@ -105,8 +105,8 @@ def fence_commands(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text with **bold** and `code` as its only markup."""
-    text = re.sub(r"(?<!\*)\*(?!\*)", r"\\*", text)
+    """Plain text with **bold**, *emphasis* of one word, and `code` as its only markup."""
+    text = re.sub(r"(?<![\w*])\*[a-z]{2,}\*(?![\w*])|(?<!\*)\*(?!\*)", lambda m: m.group(0) if len(m.group(0)) > 1 else r"\*", text)
     return re.sub(r"([<>$_\[\]|])", r"\\\1", text)
 
 

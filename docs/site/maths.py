@@ -204,7 +204,7 @@ def one(node: Node, small: bool, called: bool = False) -> str:
             return scripted(node, "\\" + text) + " "
         name = text if re.fullmatch(r"\w+", text) else rf"\text{{{text}}}"
         if text[0] in GREEK and text[1] == "-":
-            name = rf"\{GREEK[text[0]]}\text{{{text[1:]}}}"
+            name = rf"\text{{$\{GREEK[text[0]]}${text[1:]}}}"
         return scripted(node, rf"\operatorname{{{name}}}" if called or text in FUNCTIONS else rf"\mathrm{{{name}}}")
     if kind == "indexed":
         return scripted(replace(node, below=text[1:] + (r"\," + node.below if node.below else "")), text[0])

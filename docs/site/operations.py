@@ -122,7 +122,7 @@ def write(site: SiteMap, public: list[Name]) -> None:
     for each in all_of(public):
         by_header.setdefault(each[0].header, []).append(each)
     for header, operations in sorted(by_header.items(), key=lambda pair: order(pair[0])):
-        title = header.removeprefix("heed/ops/").removesuffix(".hpp").replace("_", " ").capitalize()
+        title = title_of(header)
         text += [f"* - **{site.link(page, site.headers[header], title)}**", "  -", "  -", "  -"]
         for name, type_, doc in operations:
             equation, shapes, derivative = parts_of(doc)
@@ -132,6 +132,12 @@ def write(site: SiteMap, public: list[Name]) -> None:
             text += [f"* - {calls}", f"  - {cell(equation)}", f"  - {cell(shapes)}", f"  - {cell(derivative)}"]
     text += ["```", ""]
     pages.put(site, page, "\n".join(text))
+
+
+def title_of(header: str) -> str:
+    """The name of a header as words, after its folder unless it is ops."""
+    words = header.removesuffix(".hpp").removeprefix("heed/").removeprefix("ops/").replace("_", " ").replace("/", ": ")
+    return "RMS norm" if words == "rms norm" else words.capitalize()
 
 
 FIRST = ("elementwise", "products", "all_pairs", "sums", "softmax", "sparse", "masks", "parts", "embedding", "units", "recurrent",

@@ -61,9 +61,6 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
         inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
         if inside.endswith(".md") and (inside in site.pages or (site.out / inside).exists()):
             return None
-        if re.search(r"\.(svg|png)$", inside):
-            copy(site, inside)
-            return None
         place = site.diagonal_of(inside)
         if place is None:
             raise SystemExit(f"{path} links {to}, which does not exist")
@@ -81,8 +78,7 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
 
     def link(match) -> str:
         if match.group(0).startswith("!"):
-            target(match.group(2))
-            return hide(match.group(0))
+            return hide(shown(site, path, *match.groups()))
         if re.search(r"^[^:]*\.(svg|png)$", match.group(2)):
             return hide(f'<a href="{beside(site, path, match.group(2))}">{match.group(1)}</a>')
         place = target(match.group(2))
@@ -108,6 +104,17 @@ def image(site: SiteMap, path: str, page: str, match) -> str:
     other = picture.removesuffix(".svg") + "-narrow.svg"
     write_file(site.extra / (file.removesuffix(".svg") + "-narrow.svg"), narrow)
     return (f'<picture><source media="(max-width: {pictures.width_of(svg) + 40}px)" srcset="{other}">{match.group(0)}</picture>')
+
+
+def shown(site: SiteMap, path: str, says: str, picture: str) -> str:
+    """![says](picture) as HTML. On narrow screens, a wide picture scrolls instead of shrinking until its text is unreadable."""
+    beside(site, path, picture)
+    img = f'<img src="{picture}" alt="{html.escape(says)}">'
+    file = site.root / posixpath.normpath(posixpath.join(posixpath.dirname(path), picture))
+    return f'<span class="wide-picture">{img}</span>' if pictures.width_of_file(file) > WIDE else img
+
+
+WIDE = 600  # pixels
 
 
 def beside(site: SiteMap, path: str, picture: str) -> str:

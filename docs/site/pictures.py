@@ -2,6 +2,7 @@
 """Rearranges pictures of several mechanisms by view::svg, from side by side to one column, for narrow screens."""
 
 import re
+from pathlib import Path
 
 PANEL = re.compile(r'<g data-size="([\d.]+) ([\d.]+)" transform="translate\(([\d.]+) ([\d.]+)\)">')
 MARGIN, BETWEEN, LEGEND = 24, 40, 34  # as in view/svg.hpp
@@ -10,6 +11,11 @@ MARGIN, BETWEEN, LEGEND = 24, 40, 34  # as in view/svg.hpp
 def width_of(svg: str) -> int:
     found = re.search(r'<svg [^>]*?width="(\d+)', svg)
     return int(found.group(1)) if found else 0
+
+
+def width_of_file(file: Path) -> int:
+    data = file.read_bytes()
+    return int.from_bytes(data[16:20], "big") if data.startswith(b"\x89PNG") else width_of(data.decode("utf-8"))
 
 
 def stacked(svg: str) -> str | None:

@@ -156,7 +156,7 @@ def write_names(site: SiteMap, public: list[Name]) -> None:
     for short, (last, doc) in sorted(rows.items(), key=lambda r: (r[1][0].lower(), r[0])):
         if last[0].upper() != letter:
             letter = last[0].upper()
-            text += ["", f"## {letter}", "", "| name | |", "|---|---|"]
+            text += ["", f"## {letter}", "", "| name | description |", "|---|---|"]
         text.append(f"| {site.link(page, site.names[short], f'`{short}`')} | {markdown.first_sentence(doc)} |")
     pages.put(site, page, "\n".join(text) + "\n")
 

@@ -280,6 +280,24 @@ resolved = "[`a::b`](a.hpp), [text](l.md#x), `[l]`, [l](c.md), x[i] and [none]\n
 assert markdown.inline_links(references) == resolved, markdown.inline_links(references)
 assert markdown.of_docstring("One:\n\n    x = y\n\n    words\n").count("```") == 4, "an equation, and a separate text"
 END
+# ---- breaks in long names, and pictures that are wider than a telephone ----------------------------------------------------
+
+python3 - "$site" <<'END' || fail "a name has wrong breaks, or markup is read incorrectly"
+import sys
+sys.path.insert(0, sys.argv[1])
+import breaks, markdown, pictures
+from pathlib import Path
+assert breaks.within("score::with_word{additive}") == "score::<wbr>with_<wbr>word{<wbr>additive}"
+assert breaks.within("h_j") == "h_j" and breaks.within("--long-option=value") == "--long-<wbr>option=<wbr>value"
+body = '<h3><code><span class="pre">score::additive_grouped</span></code><a class="headerlink" href="#a_long_name::x">#</a></h3><p>a_long_name::x</p>'
+assert breaks.in_html(body) == body.replace("score::additive_grouped", "score::<wbr>additive_<wbr>grouped"), breaks.in_html(body)
+assert markdown.escaped("it *adds* a * b * c") == r"it *adds* a \* b \* c"
+assert markdown.on_spans("a `b` `` c `d` `` e", str.upper, lambda rest: rest) == "a `B` `` C `D` `` e"
+Path("wide.svg").write_text('<svg xmlns="x" width="760" height="9"></svg>')
+Path("wide.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (1200).to_bytes(4, "big"))
+assert [pictures.width_of_file(Path(f"wide.{kind}")) for kind in ("svg", "png")] == [760, 1200]
+END
+
 # ---- equations in Unicode as LaTeX ----------------------------------------------------------------------------------------
 
 python3 - "$site" <<'END' || fail "an equation is typeset incorrectly"

@@ -41,7 +41,7 @@ struct hidden_layer {
 
 /// Fine-grained attention by groups: one score for each of G groups of dimensions of annotation h_j.
 ///
-///     e_j^g = V_gᵀ tanh(W s + U h_j)          between Bahdanau et al. 2015 and Choi et al. 2018, eq. 7 · ours
+///     e_j^g = V_gᵀ tanh(W s + U h_j)          between Bahdanau et al. 2015 and Choi et al. 2018, eq. 7; ours
 ///
 /// `combine::grouped_sum` gives the dimensions of group g the weight α^g. G = 1 is `additive`, G = D is
 /// `additive_per_dimension`. A score costs A·G multiplications. `with_word{additive_grouped{W, U, V}, Y}` also reads
