@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// heed's matrix products (HEED_BLAS=none) compared with those of the BLAS, on one thread.
+// heed's matrix products (HEED_BLAS=none), and those with operands in bfloat16, compared with those of the BLAS, on one
+// thread.
 //
 //     build-bench/bench/own_products [--rounds=N] [--work=NAME]
 //
-// The two take turns; the ratio is the median of the ratios within a round. Sizes: a decoder step with 80 sentences,
+// They take turns; a ratio is the median of the ratios within a round. Sizes: a decoder step with 80 sentences,
 // the gradient of its weights, layers of a Transformer, and single rows.
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include <heed/gemm/blas.hpp>
 #include <heed/gemm/gemm_kernel.hpp>
+#include <heed/gemm/products_in_bfloat16.hpp>
 
 #include "harness.hpp"
 #include "rounds.hpp"
@@ -54,16 +56,24 @@ void compare(const bench::choices& with, std::size_t M, std::size_t N, std::size
         return which == op::plain ? strided<float>{x, columns, 1} : strided<float>{x, 1, rows};
     };
     const strided<float> a = matrix(op_a, A.data(), M, K), b = matrix(op_b, B.data(), K, N);
-    const bench::timings took = bench::in_turn(
-        {{"BLAS", timed([&] { heed::blas::gemm(op_a, op_b, M, N, K, A.data(), B.data(), 0.0F, C.data()); })},
-         {"own", timed([&] {
-              if (M == 1) return heed::kernels::own::gemv(N, K, b.transposed(), A.data(), 1, 0.0F, C.data());
-              heed::kernels::own::gemm(M, N, K, a, b, 0.0F, C.data(), N);
-          })}},
-        with.rounds);
+    const auto product = [&] { heed::blas::gemm(op_a, op_b, M, N, K, A.data(), B.data(), 0.0F, C.data()); };
+    const bench::timings took =
+        bench::in_turn({{"BLAS", timed(product)},
+                        {"own", timed([&] {
+                             if (M == 1)
+                                 return heed::kernels::own::gemv(N, K, b.transposed(), A.data(), 1, 0.0F, C.data());
+                             heed::kernels::own::gemm(M, N, K, a, b, 0.0F, C.data(), N);
+                         })},
+                        {"bfloat16", timed([&] {
+                             const heed::products_in_bfloat16 guard;
+                             product();
+                         })}},
+                       with.rounds);
     const auto speed = [&](std::size_t i) { return 1e-9 * operations / bench::median(took.seconds[i]); };
-    std::printf("%-24s BLAS %6.1f Gflop/s  heed %6.1f Gflop/s  heed is %.2f times as fast\n", name.c_str(), speed(0),
-                speed(1), 1 / bench::median(took.ratios[1]));
+    std::printf("%-24s BLAS %6.1f Gflop/s  heed %6.1f Gflop/s, %.2f times as fast  bfloat16 %6.1f Gflop/s, %.2f times "
+                "as fast\n",
+                name.c_str(), speed(0), speed(1), 1 / bench::median(took.ratios[1]), speed(2),
+                1 / bench::median(took.ratios[2]));
 }
 
 }  // namespace
