@@ -164,6 +164,13 @@ prints '^11+ 0 -$' lengths --bounds 4,10 --reference test.de system.de
 prints '^6+ 1 ' lengths --source test.en --bounds 5 --reference test.de system.de
 prints '^test.de ' words --reference test.de other.de
 prints '"distinct": 12' words --json test.de
+# Three 4-grams of the second line, and two edits of the third; the scores of a corpus follow from its sentences.
+prints '^2 4 4 4 3 2 1 0 1\.0000 0$' sentences --reference test.de test.de
+prints '^3 12 5 5 4 3 2 7 [0-9.]* 1$' sentences --reference test.de other.de
+prints '^1 4 5 ' sentences --reference test.de other.de
+prints '"edits": 7' sentences --json --reference test.de other.de
+refused 'numbers must be equal' "$evaluate" sentences --reference test.de few.de
+misused 'other.de' sentences --reference test.de test.de other.de
 prints '^bleu 100\.00 100\.00 +0\.00 \[0\.00, 0\.00\] 1\.0000$' compare --reference test.de test.de test.de
 prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.de system.de
 if grep -q ribes output; then fail "only one metric was requested"; fi
