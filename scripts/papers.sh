@@ -64,7 +64,7 @@ records=${table%.runs}
 read_table()
 {
     local name seeds options number=0 common='' round seed more
-    local -a list rows=() all_seeds=() all_options=() ensembles=()
+    local -a parts rows=() all_seeds=() all_options=() ensembles=()
     local -A known=()
     source_language='' target_language=''
     while read -r name seeds options || [[ $name ]]; do
@@ -99,15 +99,15 @@ read_table()
     for ((round = 0, more = 1; more; ++round)); do
         more=0
         for number in "${!rows[@]}"; do
-            IFS=, read -r -a list <<<"${all_seeds[number]}"
-            seed=${list[round]:-}
+            IFS=, read -r -a parts <<<"${all_seeds[number]}"
+            seed=${parts[round]:-}
             [[ $seed ]] || continue
             more=1
             name=${rows[number]}.$seed
             [[ ! ${options_of[$name]+there} ]] || heed_fail "$table: seed $seed twice in row \"${rows[number]}\""
             runs+=("$name")
-            read -r -a list <<<"$common ${all_options[number]}"
-            options_of[$name]=${list[*]}
+            read -r -a parts <<<"$common ${all_options[number]}"
+            options_of[$name]=${parts[*]}
         done
     done
     for name in ${ensembles[@]+"${ensembles[@]}"}; do
@@ -173,6 +173,7 @@ fi
 heed_environment
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+# shellcheck disable=SC2034
 TRAIN=''  # for heed_train: the options of a row are those of the table
 
 # ---- one run -----------------------------------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ started()
 # assess <run> <model option>...: translations, and the files of all metrics.
 assess()
 {
-    local name=$1 base=$out/$1 options=${options_of[$1]} metric gold
+    local name=$1 base=$out/$1 options=${options_of[$1]} metric
     local -a model=("${@:2}") replace=()
     local reads=yes
     case $name in *.+) options=${options_of[${options%% *}]} ;; esac

@@ -74,3 +74,12 @@ grep -q 'slow.1' output || fail "another run was resumed: $(cat output)"
 [[ $(field slow.1 system) == slow ]] || fail "a resumed run is not recorded"
 sed -i 's/--attention none/--attention temporal/' tiny.runs
 refuses 'tiny.tsv:3: was run with other options than tiny.runs has now' tiny.runs . out
+
+# A page of these runs, with the curves of their logs.
+mkdir -p docs/results docs/pictures
+sed -i 's/--attention temporal/--attention none/' tiny.runs
+printf '# Tiny\n\n<!-- table ../../tiny.runs: beam minutes -->\n<!-- end -->\n\n<!-- curves ../../tiny.runs: BLEU -->\n<!-- end -->\n' >docs/results/tiny.md
+"${papers%papers.sh}results.py" write --translate "$translate" docs/results/tiny.md >output 2>log || fail "the page"
+grep -q '<svg' docs/pictures/tiny-curves.svg || fail "no picture"
+grep -q '^| plain | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* |$' docs/results/tiny.md || fail "the table: $(cat docs/results/tiny.md)"
+"${papers%papers.sh}results.py" check docs/results/tiny.md >output || fail "the page and its runs disagree: $(cat output)"
