@@ -31,7 +31,7 @@ row    a system, or a run such as base.2; default: all
 --list    prints the runs and their options, without training
 
 Environment: GOLD=FOLDER, with src, tgt and gold of manual German-English alignments, also evaluates the alignments of
-the weights. PROGRAMS=FOLDER contains `translate` and `evaluate`; by default they are built from this checkout, which
+the weights, if the languages are these. PROGRAMS=FOLDER contains `translate` and `evaluate`; by default they are built from this checkout, which
 must have no uncommitted changes to its programs: a row names their commit.
 END
 }
@@ -152,6 +152,7 @@ if [[ ${GOLD:-} ]]; then
     for file in src tgt gold; do
         [[ -r $GOLD/$file ]] || heed_fail "$GOLD/$file: cannot be read" "" "$(usage)"
     done
+    GOLD=$(cd "$GOLD" && pwd)
 fi
 
 # ---- programs ----------------------------------------------------------------------------------------------------------
@@ -231,10 +232,16 @@ assess()
     tool "$translate" align --threads 1 "${model[@]}" --source "$test_source" --target "$base.beam" --weights "$base.weights" --output "$base.links"
     tool "$evaluate" adequacy --json --resamples 0 --source "$test_source" "$base.weights" >"$base.adequacy.json"
     rm -f "$base.weights" "$base.links"
-    [[ ${GOLD:-} ]] || return 0  # German first in the gold links
-    tool "$translate" align --threads 1 "${model[@]}" --source "$GOLD/tgt" --target "$GOLD/src" --output "$base.links"
-    sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$base.links" >"$base.gold.links"
-    tool "$evaluate" align --json --gold "$GOLD/gold" "$base.gold.links" >"$base.align.json"
+    [[ ${GOLD:-} ]] || return 0
+    case $source_language-$target_language in  # German is the source of the gold links
+        en-de)
+            tool "$translate" align --threads 1 "${model[@]}" --source "$GOLD/tgt" --target "$GOLD/src" --output "$base.links"
+            sed -Ei 's/([0-9]+)-([0-9]+)/\2-\1/g' "$base.links"
+            ;;
+        de-en) tool "$translate" align --threads 1 "${model[@]}" --source "$GOLD/src" --target "$GOLD/tgt" --output "$base.links" ;;
+        *) return 0 ;;
+    esac
+    tool "$evaluate" align --json --gold "$GOLD/gold" "$base.links" >"$base.align.json"
 }
 
 finished=$("$heed_root/scripts/results.py" finished "$table")
