@@ -31,8 +31,8 @@ row    a system, or a run such as base.2; default: all
 --list    prints the runs and their options, without training
 
 Environment: GOLD=FOLDER, with src, tgt and gold of manual German-English alignments, also evaluates the alignments of
-the weights, if the languages are these. PROGRAMS=FOLDER contains `translate` and `evaluate`; by default they are built from this checkout, which
-must have no uncommitted changes to its programs: a row names their commit.
+the weights, if the languages are these. PROGRAMS=FOLDER contains `translate` and `evaluate`; by default they are built
+from this checkout, which must have no uncommitted changes to its programs: a row names their commit.
 END
 }
 
