@@ -170,7 +170,7 @@ prints '^3 12 5 5 4 3 2 7 [0-9.]* 1$' sentences --reference test.de other.de
 prints '^1 4 5 ' sentences --reference test.de other.de
 prints '"edits": 7' sentences --json --reference test.de other.de
 refused 'numbers must be equal' "$evaluate" sentences --reference test.de few.de
-misused 'other.de' sentences --reference test.de test.de other.de
+misused 'received 2' sentences --reference test.de test.de other.de
 prints '^bleu 100\.00 100\.00 +0\.00 \[0\.00, 0\.00\] 1\.0000$' compare --reference test.de test.de test.de
 prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.de system.de
 if grep -q ribes output; then fail "only one metric was requested"; fi
