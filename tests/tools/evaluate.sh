@@ -359,7 +359,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words, sentences'
 misused "^evaluate: missing subcommand; choose from $subcommands\$"
 misused "^evaluate: blue is not a subcommand; choose from $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not an option of the program; .*: $subcommands\$" --json
