@@ -12,6 +12,7 @@ A block of a page is generated, from its first line to `<!-- end -->`:
     <!-- table TABLE: METRIC... | SYSTEM... -->  only these systems, in this order
     <!-- tests TABLE -->                         the paired test of each claim of the page
     <!-- lengths TABLE: 10 20 30 | SYSTEM... --> BLEU by words of the source, mean over the seeds
+    <!-- samples TABLE: 500 1000 | SYSTEM... --> these sentences (multiples of 50) and their translations by the first runs
     <!-- curves TABLE: TITLE -->                 the picture TABLE-curves.svg, BLEU on val by epoch; --translate draws it
     <!-- source TABLE -->                        commit, date, processor, text, command and options
 
@@ -66,14 +67,21 @@ METRICS = {
     "greedy_speed": ("words/s greedy", 0, True), "beam_speed": ("words/s beam 12", 0, True),
 }
 COLUMNS = ["system", "seed", "commit", "date", "processor", "text", *METRICS, "options"]
-# Of each sentence. The last two are in every 50th line only: samples chosen by a rule.
+# Of each sentence. The texts are in every 50th line only: samples chosen by a rule.
 SENTENCES = ["source", "reference", *(f"{search}_{each}" for search in ("greedy", "beam") for each in ("words", "1", "2", "3", "4")),
-             "edits", "ribes", "repetitions", "translation"]
+             "edits", "ribes", "repetitions"]
+TEXTS = ["source_text", "reference_text", "translation"]
 SAMPLE = 50
 
 
 class Problem(Exception):
     """A message to the user."""
+
+
+def require_metric(name):
+    """Throws unless there is such a metric."""
+    if name not in METRICS:
+        raise Problem(f"unknown metric \"{name}\"; metrics are {' '.join(METRICS)}")
 
 
 # ---- files of runs -------------------------------------------------------------------------------------------------------
@@ -86,12 +94,14 @@ class Runs:
         self.table, self.name, self.folder = table, table.stem, table.with_suffix("")
         if not table.is_file():
             raise Problem(f"{table}: no such table of runs")
-        self.systems, self.common, options = [], "", {}
+        self.systems, self.common, self.target, options = [], "", "", {}
         for line in table.read_text(encoding="utf-8").splitlines():
             words = line.split()
-            if not words or words[0].startswith("#") or words[0] == "languages":
+            if not words or words[0].startswith("#"):
                 continue
-            if words[0] == "common":
+            if words[0] == "languages":
+                self.target = words[-1]
+            elif words[0] == "common":
                 self.common = " ".join(words[1:])
             else:
                 self.systems.append(words[0])
@@ -127,8 +137,7 @@ class Runs:
 
     def values(self, system, metric):
         """The numbers of a metric, seed by seed."""
-        if metric not in METRICS:
-            raise Problem(f"unknown metric \"{metric}\"; metrics are {' '.join(METRICS)}")
+        require_metric(metric)
         return [float(row[metric]) for row in self.of(system) if row[metric] != "-"]
 
     @functools.lru_cache(maxsize=None)
@@ -139,9 +148,10 @@ class Runs:
             raise Problem(f"{path}: is missing")
         with gzip.open(path, "rt", encoding="utf-8") as file:
             lines = [line.rstrip("\n").split("\t") for line in file]
-        if lines[0] != SENTENCES:
+        if lines[0] != SENTENCES + TEXTS:
             raise Problem(f"{path}: has other columns than scripts/results.py records")
-        return {name: [float(line[i]) for line in lines[1:]] for i, name in enumerate(SENTENCES[:-1])}
+        read = {name: [float(line[i]) for line in lines[1:]] for i, name in enumerate(SENTENCES)}
+        return read | {name: [line[i] for line in lines[1:]] for i, name in enumerate(TEXTS, len(SENTENCES))}
 
     @functools.lru_cache(maxsize=None)
     def counts(self, system, seed, metric):
@@ -258,11 +268,12 @@ def record(table, run, out, program, text, source, parameters):
         row[f"{search}_speed"] = (read(f"{search}.speed").split() or ["-"])[0]
 
     greedy, beam = (scored(f"{search}.sentences")["sentences"] for search in ("greedy", "beam"))
-    lines = ["\t".join(SENTENCES)]
-    everything = zip(Path(source).read_text(encoding="utf-8").splitlines(), greedy, beam, read("beam").splitlines(), strict=True)
-    for number, (words, one, other, translation) in enumerate(everything, 1):
-        cells = [len(words.split()), one["reference"], one["words"], *one["matches"], other["words"], *other["matches"], other["edits"],
-                 f"{other['ribes']:.4f}", other["repetitions"], translation if number % SAMPLE == 0 else ""]
+    lines = ["\t".join(SENTENCES + TEXTS)]
+    texts = [Path(source), Path(source).with_suffix("." + runs.target), Path(f"{base}.beam")]
+    everything = zip(greedy, beam, *(path.read_text(encoding="utf-8").split("\n") for path in texts))
+    for number, (one, other, *here) in enumerate(everything, 1):
+        cells = [len(here[0].split()), one["reference"], one["words"], *one["matches"], other["words"], *other["matches"], other["edits"],
+                 f"{other['ribes']:.4f}", other["repetitions"], *(text.replace("\t", " ") if number % SAMPLE == 0 else "" for text in here)]
         lines.append("\t".join(map(str, cells)))
     runs.folder.mkdir(exist_ok=True)
     write_whole(runs.folder / f"{run}.sentences.gz", gzip.compress("".join(line + "\n" for line in lines).encode(), mtime=0))
@@ -370,14 +381,14 @@ def compared(table: Path, first, second, metric):
 
 # ---- pages ---------------------------------------------------------------------------------------------------------------
 
-BLOCK = re.compile(r"<!-- (table|tests|lengths|curves|source) ([^\s:|]+)(?:: ([^|]*?))?(?: \| (.*?))? -->$")
+BLOCK = re.compile(r"<!-- (table|tests|lengths|samples|curves|source) ([^\s:|]+)(?:: ([^|]*?))?(?: \| (.*?))? -->$")
 END = "<!-- end -->"
 CLAIM = re.compile(r"<!-- claim ([^\s:]+): (.*?) -->")
 GIVEN = re.compile(r"<!-- given: (.*?) -->", re.S)
 COMMENT = re.compile(r"<!--.*?-->", re.S)
 NUMBER = re.compile(r"(?<![\w.,/-])[-−+±]?(\d+(?:,\d{3})*(?:\.\d+)?)(?!\w|[.,]\d|/\d)")
 COMPARES = re.compile(r"\b(better|best|worse|worst|ahead|behind|beats?|outperforms?|gains?|gained|loses?|lost|helps?|helped|hurts?|higher|"
-                      r"highest|lower|lowest|fewer|fewest|more than|less than|most|least|faster|slower|exceeds?|improves?|told apart|"
+                      r"highest|lower|lowest|fewer|fewest|more than|less than|the most|(?<!at )least|faster|slower|times as|twice|exceeds?|improves?|told apart|"
                       r"indistinguishable|makes no difference|as good as|as well as)\b", re.I)
 
 
@@ -413,14 +424,26 @@ def markdown(rows):
     return ["| " + " | ".join(row) + " |" for row in [rows[0], ["---"] * len(rows[0]), *rows[1:]]]
 
 
+def whole_numbers(text):
+    """The numbers of a block."""
+    if not text or not re.fullmatch(r"\d+( \d+)*", text):
+        raise Problem(f"expected numbers such as 10 20 30, not \"{text or ''}\"")
+    return [int(each) for each in text.split()]
+
+
 def block(page, lines, kind, table, what, systems):
     """The lines of a block."""
     path = table_path(page, table)
     runs = read_runs(path)
     chosen = systems.split() if systems else runs.finished()
+    for system in chosen:
+        if not runs.of(system):
+            raise Problem(f"{system} has no run in {runs.name}.tsv")
     if kind == "table":
         metrics = (what or "").split()
-        rows = [[runs.name, "seeds", *(METRICS[metric][0] if metric in METRICS else metric for metric in metrics)]]
+        for metric in metrics:
+            require_metric(metric)
+        rows = [[runs.name, "seeds", *(METRICS[metric][0] for metric in metrics)]]
         rows += [[system, str(len(runs.of(system))), *(shown(runs, system, metric) for metric in metrics)] for system in chosen]
         return markdown(rows)
     if kind == "tests":
@@ -432,7 +455,7 @@ def block(page, lines, kind, table, what, systems):
             rows.append([f"{first}, {second}", METRICS[metric][0] + ("" if metric in SCORES else " (seeds only)"), *result.cells(), verdict])
         return markdown(rows)
     if kind == "lengths":
-        bounds = [int(each) for each in what.split()]
+        bounds = whole_numbers(what)
         rows = [["words of the source", "sentences", *chosen]]
         for low, high in zip([0, *(each + 1 for each in bounds)], [*bounds, math.inf]):
             row = [f"more than {low - 1}" if high == math.inf else f"{low} to {high}" if low else f"up to {high}"]
@@ -445,6 +468,18 @@ def block(page, lines, kind, table, what, systems):
                     scores.append(bleu([sum(column) for column in zip(*picked)]) if picked else 0)
                 row += [str(here)] * (len(row) == 1) + [f"{statistics.fmean(scores):.2f}" if here else "–"]
             rows.append(row)
+        return markdown(rows)
+    if kind == "samples":
+        rows = [["sentence", "", "text"]]
+        for number in whole_numbers(what):
+            if number % SAMPLE or number == 0:
+                raise Problem(f"{number} is not a multiple of {SAMPLE}: other sentences are not recorded")
+            for i, system in enumerate(chosen):
+                of = runs.sentences(system, runs.of(system)[0]["seed"])
+                if number > len(of["source"]):
+                    raise Problem(f"there is no sentence {number}")
+                texts = [re.sub(r"([|*_<`\\])", r"\\\1", of[name][number - 1]) for name in TEXTS]
+                rows += [[str(number), "source", texts[0]], ["", "reference", texts[1]]] * (i == 0) + [["", system, texts[2]]]
         return markdown(rows)
     if kind == "curves":
         return [f"![{what}](../pictures/{runs.name}-curves.svg)"]
@@ -463,7 +498,7 @@ def filled(page, text, draw=None):
         found = BLOCK.match(lines[at])
         at += 1
         if not found:
-            if lines[at - 1].startswith("<!-- ") and re.match(r"<!-- (table|tests|lengths|curves|source)\b", lines[at - 1]):
+            if lines[at - 1].startswith("<!-- ") and re.match(r"<!-- (table|tests|lengths|samples|curves|source)\b", lines[at - 1]):
                 raise Problem(f"{page}:{at}: not the first line of a block: {lines[at - 1]}")
             continue
         if END not in lines[at:]:

@@ -38,15 +38,15 @@ source = random.Random(7)
 hard = [source.uniform(-0.2, 0.2) for _ in range(200)]
 for system, bonus, seeds, spread in (("plain", 0, 3, 0), ("good", 0.1, 3, 0), ("equal", 0, 3, 0), ("noisy", 0.05, 3, 0.1), ("single", 0, 1, 0)):
     for seed in range(1, seeds + 1):
-        lines = ["\t".join(results.SENTENCES)]
-        for each in hard:
+        lines = ["\t".join(results.SENTENCES + results.TEXTS)]
+        for number, each in enumerate(hard, 1):
             p = 0.6 + each + bonus + spread * (seed - 2)
             match = [sum(source.random() < p ** n for _ in range(12 - n)) for n in range(1, 5)]
-            lines.append("\t".join(map(str, [10, 11, *([11, *match] * 2), 11 - match[0], f"{p:.4f}", 0, ""])))
+            lines.append("\t".join(map(str, [10, 11, *([11, *match] * 2), 11 - match[0], f"{p:.4f}", 0, *([f"a | {system}", "b", "c"] if number % 50 == 0 else [""] * 3)])))
         Path(f"few/{system}.{seed}.sentences.gz").write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
         row = dict.fromkeys(results.COLUMNS, "1") | {"system": system, "seed": str(seed), "date": "2026-01-02", "commit": "abc",
                                                    "options": f"--hidden 128 --attention {options[system]}"}
-        columns = [list(map(float, line.split("\t")[:-1])) for line in lines[1:]]
+        columns = [list(map(float, line.split("\t")[:-3])) for line in lines[1:]]
         sums = [sum(column) for column in zip(*columns)]
         counts = [sums[1], sums[7], 0, sums[12], 0, 200]
         for n in range(4):
@@ -72,6 +72,9 @@ cat >page.md <<'END'
 <!-- lengths few.runs: 9 10 | plain good -->
 <!-- end -->
 
+<!-- samples few.runs: 50 200 | plain good -->
+<!-- end -->
+
 <!-- source few.runs -->
 <!-- end -->
 
@@ -89,6 +92,15 @@ grep -q '^| good, plain | perplexity (seeds only) | 6\.20 | 8\.20 | −2\.00 | \
     fail "the test over seeds: $(cat page.md)"
 grep -q '^| noisy, plain | .* | not told apart |$' page.md || fail "the tests: $(cat page.md)"
 (($(grep -c '^| up to 9 | 0 | – | – |$\|^| 10 to 10 | 200 | [0-9]' page.md) == 2)) || fail "the lengths: $(cat page.md)"
+[[ $(sed -n '/^<!-- samples/,/^<!-- end/p' page.md | tail -n +4) == '| 50 | source | a \| plain |
+|  | reference | b |
+|  | plain | c |
+|  | good | c |
+| 200 | source | a \| plain |
+|  | reference | b |
+|  | plain | c |
+|  | good | c |
+<!-- end -->' ]] || fail "the samples: $(cat page.md)"
 grep -q '^| commit | abc |$' page.md || fail "the source: $(cat page.md)"
 mean=$(awk -F'\t' '$1 == "good" { for (i = 1; i <= NF; ++i) if (head[i] == "beam") sum += $i } NR == 1 { for (i = 1; i <= NF; ++i) head[i] = $i } END { printf "%.2f", sum / 3 }' few.tsv)
 printf 'The mean is %.2f, or %.1f.\n' "$mean" "$mean" >right
@@ -116,6 +128,11 @@ wrong 'unknown metric "blue"' '`good` is better. <!-- claim few.runs: good > pla
 wrong 'is not a claim such as' '`good` is better. <!-- claim few.runs: good is better -->'
 wrong 'other.runs: no such table' '`good` is better. <!-- claim other.runs: good > plain -->'
 wrong 'a generated block differs' '`noisy` and `good` are not told apart. <!-- claim few.runs: noisy = good -->'
+wrong '70 is not a multiple of 50' $'<!-- samples few.runs: 70 -->\n<!-- end -->'
+wrong 'expected numbers such as 10 20 30, not "few"' $'<!-- lengths few.runs: few -->\n<!-- end -->'
+wrong 'unknown metric "blue"' $'<!-- table few.runs: blue -->\n<!-- end -->'
+wrong 'few.runs has no row "worst"' $'<!-- table few.runs: beam | worst -->\n<!-- end -->'
+wrong 'there is no sentence 250' $'<!-- samples few.runs: 250 -->\n<!-- end -->'
 wrong 'the block has no <!-- end -->' '<!-- table few.runs: beam -->'
 wrong 'not the first line of a block' '<!-- table few.runs beam, -->'
 { cat page.md && echo 'Their system gains more, as in 2018. <!-- not tested: the result of the paper --> <!-- given: 2018 -->'; } >untested.md
