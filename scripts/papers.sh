@@ -9,198 +9,270 @@ source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 usage()
 {
     cat <<'END'
-usage: scripts/papers.sh PAPER DATA OUT [row...]
+usage: scripts/papers.sh [--commit] TABLE DATA OUT [row...]
+       scripts/papers.sh --list TABLE
 
-Trains the systems of a paper's tables on English-German sentences, decodes test2016 with each, and prints the table.
-Rows select systems (default: all).
+Trains the systems of a table of runs one after the other, with one thread, until validation BLEU no longer improves, and
+tests each on test2016. A finished run appends a line to TABLE.tsv next to the table, and its training log and the
+statistics of each sentence to the folder TABLE. scripts/results.py makes the tables of docs/results from these files.
+A run that is in TABLE.tsv is skipped: after an interruption, run the same command again.
 
-PAPER  choi2018       LSTM: plain, previous word, per dimension; each with and without context     (their table 1)
-       sankaran2016   conditional GRU: plain, coverage, local, temporal, and temporal's relatives  (their tables 2 to 5)
-       luong2015      stacked LSTM on whole words: from no attention to local-p with input feeding (their table 1)
-       luong2015-grid stacked LSTM with seven attentions                                           (their table 4)
-       mechanisms     RNNsearch with every attention that it supports
-       survey         RNNencdec and RNNsearch on short and on all sentences, ConvS2S, Transformer  (Jia's survey)
-DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenized: Multi30k, task 1, the
+TABLE  a name of docs/results/runs, or a path to a file NAME.runs:
+           languages en de                source and target
+           common OPTION...               options of `translate train` for all rows
+           NAME SEED,SEED... OPTION...    a system: first all systems with their first seeds, then with the second
+           NAME + NAME.SEED...            an ensemble of runs
+DATA   a folder with train, val and test2016 in both languages, such as train.en, tokenized: Multi30k, task 1, the
        *.lc.norm.tok.* files
-OUT    folder for models, logs and translations. After an interruption, run again: finished parts are kept
+OUT    folder for models, logs and translations
+row    a system, or a run such as base.2; default: all
 
-Environment: JOBS=1 is the number of systems trained in parallel, with one thread each; TRAIN="--epochs 1" appends options.
-GOLD=FOLDER, with src, tgt and gold of manual German-English alignments, also evaluates the alignments of the weights.
+--commit  commits each finished run
+--list    prints the runs and their options, without training
+
+Environment: GOLD=FOLDER, with src, tgt and gold of manual German-English alignments, also evaluates the alignments of
+the weights, if the languages are these. PROGRAMS=FOLDER contains `translate` and `evaluate`; by default they are built
+from this checkout, which must have no uncommitted changes to its programs: a row names their commit.
 END
 }
 
-if (($# < 3)) || [[ $1 == -* ]]; then
-    usage
-    [[ ${1:-} == -h || ${1:-} == --help ]] && exit 0
+commit=no list=no
+while [[ ${1:-} == -* ]]; do
+    case $1 in
+        -h | --help) usage && exit 0 ;;
+        --commit) commit=yes ;;
+        --list) list=yes ;;
+        *) heed_fail "unknown option $1" "" "$(usage)" ;;
+    esac
+    shift
+done
+if [[ $list == yes ]]; then (($# == 1)) || heed_fail "--list requires exactly one table" "" "$(usage)"; fi
+if (($# < 3)) && [[ $list == no ]]; then
+    usage >&2
     exit 2
 fi
-paper=$1 data=$2 out=$3
-shift 3
+table=$1
+[[ $table == *.runs ]] || table=$heed_root/docs/results/runs/$table.runs
+if [[ ! -r $table ]]; then
+    heed_fail "$table: no such table of runs; tables are $(cd "$heed_root/docs/results/runs" && echo *.runs | sed 's/\.runs//g')"
+fi
+table=$(realpath -- "$table")
+records=${table%.runs}
 
-smoothed='--dropout 0.3 --label-smoothing 0.1'
-small='--bpe 5000 --embedding 128 --hidden 128 --alignment 128 --batch 32 --learning-rate 0.002'
-large='--bpe 10000 --embedding 256 --hidden 256 --alignment 256 --dropout 0.4 --label-smoothing 0.1 --epochs 12'
-words='--min-count 2 --embedding 128 --hidden 128 --layers 2 --batch 32 --learning-rate 0.002 --epochs 12'
-ensemble=''
-case $paper in
-    choi2018)
-        common="--system choi $small $smoothed --epochs 16"
-        rows='base           --attention additive
-              atty           --attention additive-y
-              atty2d         --attention per-dimension
-              context        --attention additive --context
-              context-atty   --attention additive-y --context
-              context-atty2d --attention per-dimension --context'
-        ;;
-    sankaran2016)
-        common="--system sankaran $small $smoothed --epochs 12"
-        rows='nmt             --attention additive
-              coverage        --attention coverage
-              local-m         --attention local-m
-              temporal        --attention temporal
-              recent-temporal --attention recent-temporal
-              local-temporal  --attention local-temporal
-              temporal-2      --attention temporal --seed 2
-              temporal-3      --attention temporal --seed 3
-              temporal-4      --attention temporal --seed 4'
-        ensemble='temporal temporal-2 temporal-3 temporal-4'
-        ;;
-    luong2015)
-        common="--system luong $words"
-        rows='base     --attention none --dropout 0
-              reverse  --attention none --dropout 0 --reverse-source
-              dropout  --attention none --dropout 0.3 --reverse-source
-              location --attention location --dropout 0.3 --reverse-source
-              feeding  --attention location --dropout 0.3 --reverse-source --input-feeding
-              local-p  --attention local-p-general --dropout 0.3 --reverse-source --input-feeding'
-        ;;
-    luong2015-grid)
-        common="--system luong $words --dropout 0.3 --reverse-source --input-feeding"
-        rows='location        --attention location
-              dot             --attention dot
-              general         --attention general
-              local-m-dot     --attention local-m-dot
-              local-m-general --attention local-m-general
-              local-p-dot     --attention local-p-dot
-              local-p-general --attention local-p-general'
-        ensemble='location dot general local-m-dot local-m-general local-p-dot local-p-general'
-        ;;
-    mechanisms)
-        common="$small $smoothed --epochs 10"
-        rows=''
-        for attention in none additive additive-y per-dimension grouped temporal decayed-temporal location-aware \
-            structural-biases fertility gated-coverage recurrent sparsemax entmax sigmoid gated; do
-            rows+="$attention --attention $attention"$'\n'
+# ---- the table of runs: names such as base.1 in order, and their options -----------------------------------------------
+
+read_table()
+{
+    local name seeds options number=0 common='' round seed more
+    local -a parts rows=() all_seeds=() all_options=() ensembles=()
+    local -A known=()
+    source_language='' target_language=''
+    while read -r name seeds options || [[ $name ]]; do
+        ((++number))
+        wrong() { heed_fail "$table:$number: $*"; }
+        case $name in
+            '' | '#'*) ;;
+            languages)
+                [[ $seeds && $options && $options != *' '* ]] || wrong "expected \"languages SOURCE TARGET\""
+                source_language=$seeds target_language=$options
+                ;;
+            common) common="$seeds $options" ;;
+            *)
+                [[ $name =~ ^[a-z0-9-]+$ ]] || wrong "\"$name\" is not a name of lowercase letters, digits and hyphens"
+                [[ ! ${known[$name]+there} ]] || wrong "a second row \"$name\""
+                known[$name]=yes
+                if [[ $seeds == + ]]; then
+                    [[ $options ]] || wrong "an ensemble without members"
+                    ensembles+=("$name.+ $options")
+                else
+                    [[ $seeds =~ ^[0-9]+(,[0-9]+)*$ ]] || wrong "\"$seeds\" is not a list of seeds such as 1,2,3"
+                    [[ " $options " != *' --seed '* ]] || wrong "the seeds are in the second column; omit --seed"
+                    rows+=("$name") all_seeds+=("$seeds") all_options+=("$options")
+                fi
+                ;;
+        esac
+    done <"$table"
+    [[ $source_language ]] || heed_fail "$table: \"languages SOURCE TARGET\" is missing"
+    ((${#rows[@]})) || heed_fail "$table: has no runs"
+    runs=()
+    declare -gA options_of=()
+    for ((round = 0, more = 1; more; ++round)); do
+        more=0
+        for number in "${!rows[@]}"; do
+            IFS=, read -r -a parts <<<"${all_seeds[number]}"
+            seed=${parts[round]:-}
+            [[ $seed ]] || continue
+            more=1
+            name=${rows[number]}.$seed
+            [[ ! ${options_of[$name]+there} ]] || heed_fail "$table: seed $seed twice in row \"${rows[number]}\""
+            runs+=("$name")
+            read -r -a parts <<<"$common ${all_options[number]}"
+            options_of[$name]=${parts[*]}
         done
-        rows=${rows%$'\n'}
-        ;;
-    survey)
-        common=''
-        rows="rnnencdec-10 $large --attention none --max-length 10
-              rnnencdec    $large --attention none
-              rnnsearch-10 $large --attention additive --max-length 10
-              rnnsearch    $large --attention additive
-              convs2s      --system convs2s --bpe 10000 --embedding 256 --hidden 256 --batch-tokens 4000 --learning-rate 0.0015 --adam-betas 0.9:0.98 --warm-up 600 --dropout 0.3 --label-smoothing 0.1 --epochs 12
-              transformer  --recipe RECIPES/transformer-multi30k.ini"
-        ;;
-    *) heed_fail "unknown paper \"$paper\"" "" "$(usage)" ;;
-esac
+    done
+    for name in ${ensembles[@]+"${ensembles[@]}"}; do
+        read -r name options <<<"$name"
+        for seed in $options; do
+            [[ ${options_of[$seed]+there} ]] || heed_fail "$table: \"${name%.+}\": there is no run \"$seed\""
+        done
+        runs+=("$name")
+        options_of[$name]=$options
+    done
+}
 
-for file in {train,val,test2016}.{en,de}; do
-    [[ -r $data/$file ]] || heed_fail "$data/$file: cannot be read" "" "$(usage)"
+# choose <row>...: sets names to the runs of these rows, in the order of the table.
+choose()
+{
+    local run row
+    names=()
+    for row; do
+        [[ " ${runs[*]} ${runs[*]%.*} " == *" $row "* ]] ||
+            heed_fail "unknown row \"$row\"; rows are $(printf '%s\n' "${runs[@]%.*}" | awk '!seen[$0]++' | paste -sd' ')"
+    done
+    for run in "${runs[@]}"; do
+        if (($# == 0)) || [[ " $* " == *" $run "* || " $* " == *" ${run%.*} "* ]]; then names+=("$run"); fi
+    done
+}
+
+read_table
+if [[ $list == yes ]]; then
+    for name in "${runs[@]}"; do echo "$name ${options_of[$name]}"; done
+    exit
+fi
+data=$2 out=$3
+shift 3
+choose "$@"
+for part in train val test2016; do
+    for language in "$source_language" "$target_language"; do
+        [[ -r $data/$part.$language ]] || heed_fail "$data/$part.$language: cannot be read" "" "$(usage)"
+    done
 done
+data=$(cd "$data" && pwd)
 if [[ ${GOLD:-} ]]; then
     for file in src tgt gold; do
         [[ -r $GOLD/$file ]] || heed_fail "$GOLD/$file: cannot be read" "" "$(usage)"
     done
     GOLD=$(cd "$GOLD" && pwd)
 fi
-heed_choose_rows "$rows" "$@"
-recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../tools/translate/recipes" && pwd)
-for name in "${!options_of[@]}"; do options_of[$name]="$common ${options_of[$name]//RECIPES/$recipes}"; done
 
-heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build tools translate >&2
-heed_build tools evaluate >&2
+# ---- programs ----------------------------------------------------------------------------------------------------------
+
+if [[ ${PROGRAMS:-} ]]; then
+    translate=$PROGRAMS/translate evaluate=$PROGRAMS/evaluate program=unknown
+    for file in "$translate" "$evaluate"; do [[ -x $file ]] || heed_fail "$file: cannot be executed"; done
+else
+    parts=(CMakeLists.txt CMakePresets.json cmake include src tools)
+    in_project() { git -C "$heed_root" "$@" -- "${parts[@]}"; }
+    program=$(in_project log -1 --abbrev=12 --format=%h) || heed_fail "$heed_root is not a git checkout: rows name a commit; set PROGRAMS"
+    [[ ! $(in_project status --porcelain) ]] ||
+        heed_fail "these files have uncommitted changes, but a row names the commit of its programs:" "$(in_project status --porcelain)"
+    heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+    heed_build tools translate >&2
+    heed_build tools evaluate >&2
+    translate=$heed_builds/tools/tools/translate evaluate=$heed_builds/tools/tools/evaluate
+fi
 heed_environment
-translate=$heed_builds/tools/tools/translate evaluate=$heed_builds/tools/tools/evaluate
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
+# shellcheck disable=SC2034
+TRAIN=''  # for heed_train: the options of a row are those of the table
+
+# ---- one run -----------------------------------------------------------------------------------------------------------
+
+test_source=$data/test2016.$source_language test_target=$data/test2016.$target_language
 # shellcheck disable=SC2034  # for heed_train
-text=(--source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" --valid-target "$data/val.de")
-heed_train_all
+text=(--source "$data/train.$source_language" --target "$data/train.$target_language"
+    --valid-source "$data/val.$source_language" --valid-target "$data/val.$target_language")
+data_sum=$(cat "${text[1]}" "${text[3]}" "${text[5]}" "${text[7]}" "$test_source" "$test_target" | sha256sum | head -c 12)
 
-# score NAME BEAM OPTION...: BLEU, then perplexity, on test2016; the decoding speed is written to NAME.beamBEAM.
-score()
+# started <run>: a run that was begun before must have the same program, options and text.
+started()
 {
-    "$translate" score --threads 1 --model "$out/$1.safetensors" --source "$data/test2016.en" --target "$data/test2016.de" --beam "$2" \
-        "${@:3}" 2>"$out/$1.beam$2" | sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/'
-}
-looks() { [[ ${options_of[$1]} != *'--attention none'* ]]; }
-if [[ $paper == luong2015* && ! -e $out/dictionary ]]; then  # the replacements of unknown words
-    "$translate" dictionary --source "$data/train.en" --target "$data/train.de" --output "$out/dictionary" 2>/dev/null
-fi
-echo "| $paper | parameters | perplexity | BLEU greedy | BLEU beam 12 | words/s greedy | words/s beam 12 | best epoch | training |"
-echo '|---|---|---|---|---|---|---|---|---|'
-for name in "${names[@]}"; do
-    model=$out/$name.safetensors
-    replace=()
-    [[ $paper != luong2015* || ${options_of[$name]} == *'--attention none'* ]] || replace=(--replace-unknown "$out/dictionary")
-    mapfile -t greedy < <(score "$name" 1)
-    mapfile -t beam < <(score "$name" 12 "${replace[@]}")
-    "$translate" run --threads 1 --model "$model" --input "$data/test2016.en" >"$out/$name.de" 2>/dev/null
-    speed() { sed -n 's/.*: \([0-9]*\) words\/s.*/\1/p' "$out/$name.beam$1" | tail -n 1; }
-    if looks "$name"; then
-        "$translate" align --threads 1 --model "$model" --source "$data/test2016.en" --target "$out/$name.de" \
-            --weights "$out/$name.weights" --output "$out/$name.own.links" 2>/dev/null
+    local now="$program $data_sum ${options_of[$1]}" before=$out/$1.run
+    if [[ ! -e $before ]]; then
+        echo "$now" >"$before"
+    elif [[ $(<"$before") != "$now" ]]; then
+        heed_fail "$out/$1.*: was begun with another program, text or other options; remove these files to start over, or use another OUT" \
+            "    before: $(<"$before")" "    now:    $now"
     fi
-    echo "| $name | $(heed_parameters "$name") | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $(heed_course "$name") |"
-done
-# The ensemble, if all its models exist.
-members=()
-for name in $ensemble; do
-    [[ ! -e $out/$name.safetensors.done ]] || members+=(--model "$out/$name.safetensors")
-done
-if ((${#members[@]} > 0 && ${#members[@]} == 2 * $(wc -w <<<"$ensemble"))); then
-    "$translate" run --threads 1 "${members[@]}" --input "$data/test2016.en" >"$out/ensemble.de" 2>/dev/null
-    echo "| ensemble of $(wc -w <<<"$ensemble") | | $(
-        "$translate" score --threads 1 "${members[@]}" --source "$data/test2016.en" --target "$data/test2016.de" --beam 12 2>/dev/null |
-            sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/' | tac | paste -sd'|' | sed 's/|/ | | /'
-    ) | | | | |"
-fi
+}
 
-ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # short names for the tables
-ln -sfn "$(cd "$data" && pwd)/test2016.en" "$out/source.en"
-cd "$out"
-outputs=("${names[@]/%/.de}")
-weights=()
-for name in "${names[@]}"; do
-    if looks "$name"; then weights+=("$name.weights"); fi
-done
-[[ ! -e ensemble.de ]] || outputs+=(ensemble.de)
-for metric in bleu ter ribes chrf; do
-    echo
-    "$evaluate" "$metric" --reference reference.de "${outputs[@]}"
-done
-echo
-"$evaluate" repetition --reference reference.de "${outputs[@]}"
-if ((${#weights[@]})); then
-    echo
-    "$evaluate" adequacy --source source.en "${weights[@]}"
-fi
-echo
-"$evaluate" lengths --source source.en --reference reference.de --picture lengths.svg "${outputs[@]}"
-logs=() titles=()
-for name in "${names[@]}"; do logs+=("$name.csv") titles+=(--name "$name"); done
-"$translate" curves "${logs[@]}" "${titles[@]}" --title "BLEU on val, greedy" --output curves.svg
-
-if [[ ${GOLD:-} ]]; then  # German first in the gold links
-    links=()
-    for name in "${names[@]}"; do
-        looks "$name" || continue
-        "$translate" align --threads 1 --model "$name.safetensors" --source "$GOLD/tgt" --target "$GOLD/src" 2>/dev/null |
-            sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' >"$name.links"
-        links+=("$name.links")
+# assess <run> <model option>...: translations, and the files of all metrics.
+assess()
+{
+    local name=$1 base=$out/$1 options=${options_of[$1]} metric
+    local -a model=("${@:2}") replace=()
+    local reads=yes
+    case $name in *.+) options=${options_of[${options%% *}]} ;; esac
+    [[ $options != *'--attention none'* ]] || reads=no
+    if [[ $options != *--bpe* && $options != *--recipe* && $reads == yes ]]; then  # whole words: unknown ones are replaced
+        [[ -e $out/dictionary ]] ||
+            "$translate" dictionary "${text[@]:0:4}" --output "$out/dictionary" 2>"$out/dictionary.log" || heed_fail "$(tail -n 1 "$out/dictionary.log")"
+        replace=(--replace-unknown "$out/dictionary")
+    fi
+    tool() { "$@" 2>"$base.messages" || heed_fail "$name: $(tail -n 1 "$base.messages")"; }
+    tool "$translate" score --threads 1 "${model[@]}" --source "$test_source" --target "$test_target" >"$base.score"
+    tool "$translate" run --threads 1 "${model[@]}" --beam 1 --input "$test_source" >"$base.greedy"
+    grep -o '[0-9]* words/s' "$base.messages" >"$base.greedy.speed" || true
+    tool "$translate" run --threads 1 "${model[@]}" --beam 12 --input "$test_source" >"$base.beam"
+    grep -o '[0-9]* words/s' "$base.messages" >"$base.beam.speed" || true
+    rm -f "$base.replaced" "$base".*.json
+    if ((${#replace[@]})); then
+        tool "$translate" run --threads 1 "${model[@]}" --beam 12 "${replace[@]}" --input "$test_source" >"$base.replaced"
+        tool "$evaluate" bleu --json --resamples 0 --reference "$test_target" "$base.replaced" >"$base.replaced.json"
+    fi
+    for metric in bleu ter ribes chrf; do
+        tool "$evaluate" $metric --json --resamples 0 --reference "$test_target" "$base.beam" >"$base.$metric.json"
     done
-    echo
-    "$evaluate" align --gold "$GOLD/gold" --source "$GOLD/src" --target "$GOLD/tgt" "${links[@]}"
-fi
+    tool "$evaluate" repetition --json "$base.beam" >"$base.repetition.json"
+    for metric in greedy beam; do
+        tool "$evaluate" sentences --json --reference "$test_target" "$base.$metric" >"$base.$metric.sentences.json"
+    done
+    [[ $reads == yes && ${#model[@]} == 2 ]] || return 0
+    tool "$translate" align --threads 1 "${model[@]}" --source "$test_source" --target "$base.beam" --weights "$base.weights" --output "$base.links"
+    tool "$evaluate" adequacy --json --resamples 0 --source "$test_source" "$base.weights" >"$base.adequacy.json"
+    rm -f "$base.weights" "$base.links"
+    [[ ${GOLD:-} ]] || return 0
+    case $source_language-$target_language in  # German is the source of the gold links
+        en-de)
+            tool "$translate" align --threads 1 "${model[@]}" --source "$GOLD/tgt" --target "$GOLD/src" --output "$base.links"
+            sed -Ei 's/([0-9]+)-([0-9]+)/\2-\1/g' "$base.links"
+            ;;
+        de-en) tool "$translate" align --threads 1 "${model[@]}" --source "$GOLD/src" --target "$GOLD/tgt" --output "$base.links" ;;
+        *) return 0 ;;
+    esac
+    tool "$evaluate" align --json --gold "$GOLD/gold" "$base.links" >"$base.align.json"
+}
+
+finished=$("$heed_root/scripts/results.py" finished "$table")
+
+done_before=0
+for name in "${names[@]}"; do
+    if [[ $'\n'$finished$'\n' == *$'\n'$name$'\n'* ]]; then
+        ((++done_before))
+        continue
+    fi
+    heed_say "$(date -u '+%F %T') $name, $((done_before + 1)) of ${#names[@]}"
+    if [[ $name == *.+ ]]; then
+        members=()
+        for member in ${options_of[$name]}; do
+            [[ -e $out/$member.safetensors.done ]] || heed_fail "$name: the model $out/$member.safetensors is missing; run $member first"
+            members+=(--model "$out/$member.safetensors")
+        done
+        assess "$name" "${members[@]}"
+        parameters=-
+    else
+        started "$name"
+        options_of[$name]+=" --seed ${name##*.}"
+        heed_train "$name"
+        parameters=$(heed_parameters "$name")
+        assess "$name" --model "$out/$name.safetensors"
+    fi
+    "$heed_root/scripts/results.py" record "$table" "$name" "$out" "$program" "$data_sum" "$test_source" "$parameters"
+    if [[ $commit == yes ]]; then
+        git -C "$heed_root" add -- "$records.tsv" "$records"
+        git -C "$heed_root" commit -q -m "$(basename "$records"): ${name%.*}, seed ${name##*.}" -- "$records.tsv" "$records"
+    fi
+    ((++done_before))
+done
+heed_say "$(date -u '+%F %T') ${#names[@]} runs are in $records.tsv"

@@ -164,6 +164,13 @@ prints '^11+ 0 -$' lengths --bounds 4,10 --reference test.de system.de
 prints '^6+ 1 ' lengths --source test.en --bounds 5 --reference test.de system.de
 prints '^test.de ' words --reference test.de other.de
 prints '"distinct": 12' words --json test.de
+# Three 4-grams of the second line, and two edits of the third; the scores of a corpus follow from its sentences.
+prints '^2 4 4 4 3 2 1 0 1\.0000 0$' sentences --reference test.de test.de
+prints '^3 12 5 5 4 3 2 7 [0-9.]* 1$' sentences --reference test.de other.de
+prints '^1 4 5 ' sentences --reference test.de other.de
+prints '"edits": 7' sentences --json --reference test.de other.de
+refused 'numbers must be equal' "$evaluate" sentences --reference test.de few.de
+misused 'received 2' sentences --reference test.de test.de other.de
 prints '^bleu 100\.00 100\.00 +0\.00 \[0\.00, 0\.00\] 1\.0000$' compare --reference test.de test.de test.de
 prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.de system.de
 if grep -q ribes output; then fail "only one metric was requested"; fi
@@ -352,7 +359,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words, sentences'
 misused "^evaluate: missing subcommand; choose from $subcommands\$"
 misused "^evaluate: blue is not a subcommand; choose from $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not an option of the program; .*: $subcommands\$" --json

@@ -27,6 +27,7 @@
 #include "alignments.hpp"
 #include "rescoring.hpp"
 #include "scores.hpp"
+#include "sentences.hpp"
 #include "texts.hpp"
 
 const char* const heed_built_for = HEED_BUILT_FOR;
@@ -67,6 +68,7 @@ int main(int argc, char** argv)
     add("repetition", std::make_unique<repetition_command>());
     add("lengths", std::make_unique<lengths_command>());
     add("words", std::make_unique<words_command>());
+    add("sentences", std::make_unique<sentences_command>());
 
     return program::run(
         app, "evaluate", argc, argv,
