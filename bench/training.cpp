@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// heed's RNNsearch training step, and its floor.
+// heed's RNNsearch training step, in float and with products in bfloat16, and its floor.
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/gemm/products_in_bfloat16.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
@@ -49,7 +50,7 @@ auto make_model(const bench::training_size& z)
     return seq2seq::make_translator<float>(1, sizes, seq2seq::attentions::additive_factory{});
 }
 
-bench::work training_step()
+bench::work training_step(bool in_bfloat16)
 {
     struct training {
         bench::training_size z;
@@ -59,7 +60,8 @@ bench::work training_step()
         ad::tape<float> tape;
     };
     const auto s = std::make_shared<training>();
-    return {[s] {
+    return {[s, in_bfloat16] {
+        const products_in_bfloat16 guard{in_bfloat16};
         s->tape.clear();
         const auto lifted = ad::lift(s->tape, s->model);
         const auto cost = ops::scale(lifted.loss(s->batch), 1.0F / static_cast<float>(s->batch.target_words));
@@ -74,7 +76,8 @@ int main(int argc, char** argv)
 {
     const auto chosen = bench::take_options(argc, argv);
     set_threads(static_cast<std::size_t>(chosen.threads));
-    bench::add(std::string{bench::training_step}, training_step);
+    bench::add(std::string{bench::training_step}, [] { return training_step(false); });
+    bench::add(std::string{bench::training_step} + "_in_bfloat16", [] { return training_step(true); });
     bench::floor::register_training(chosen);
     return bench::run(argc, argv, chosen);
 }
