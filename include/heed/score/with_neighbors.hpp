@@ -38,9 +38,10 @@ inline constexpr neighborhood_op neighborhood{};
 
 namespace heed::inline HEED_TARGET::score {
 
-/// Which past weights `with_neighbors` reads.
-struct last_weights {};  // α_{t−1}
-struct all_weights {};   // Σ_{i<t} α_i
+/// Makes `with_neighbors` read the weights of the last step, α_{t−1}.
+struct last_weights {};
+/// Makes `with_neighbors` read the sum of all past weights, Σ_{i<t} α_i.
+struct all_weights {};
 
 /// A score that also reads the past weights of position j and its k neighbors on either side.
 ///
