@@ -81,7 +81,7 @@ TEST_CASE("shape errors name the operation, the argument and the required shape"
     };
     // The same message with and without a tape.
     check([&](auto as) { ops::linear(as(x), as(W)); },
-          {"linear", "x is [2,3]", "the matrix is [4,5]", "as many rows", "3"});
+          {"linear", "x is [2,3]", "the matrix is [4,5]", "must have 3 rows"});
     check([&](auto as) { ops::add(as(x), as(W)); }, {"add", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::subtract(as(x), as(W)); }, {"subtract", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::multiply(as(x), as(W)); }, {"multiply", "[4,5]", "must be [2,3]"});

@@ -36,7 +36,7 @@ done
 head -c "$((size - 1))" model.safetensors >bad
 bad 'truncated'
 { cat model.safetensors && echo; } >bad
-bad 'are not in the header'
+bad 'after the last tensor: the header accounts for'
 cp train.a bad
 bad 'not a safetensors file'
 printf '{"an object": "of JSON"}' >bad
