@@ -265,8 +265,7 @@ TEST_CASE("ranges that contradict the shape, each other or the file are rejected
     CHECK(said(tensor("t", "1", "0,4"), tensor("u", "2", "8,16")) ==
           "tensor \"u\" begins at byte 8 but the one before it ends at 4");
     CHECK(said(tensor("t", "3", "4,16")) == "tensor \"t\" begins at byte 4 but the one before it ends at 0");
-    CHECK(said(tensor("t", "3", "0,12")) ==
-          "4 bytes after the last tensor: the header accounts for 12 of 16 bytes");
+    CHECK(said(tensor("t", "3", "0,12")) == "4 bytes after the last tensor: the header accounts for 12 of 16 bytes");
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "0", "99,99")) ==
           "tensor \"u\" begins at byte 99 but the one before it ends at 16");
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "0,7", "16,16")) == "no error");
