@@ -228,8 +228,8 @@ struct options {
                                         "unaveraged parameters; 0: no averaging"});
         member("bfloat16", self.bfloat16,
                option_help{"Training", "round the operands of matrix products in training to bfloat16;\n"
-                                       "weights, gradients and sums remain in float. Several times as\n"
-                                       "fast on processors with AMX or AVX512-BF16, slower elsewhere"});
+                                       "weights, gradients and sums remain in float. A step takes half\n"
+                                       "the time on processors with AMX, and more on most others"});
         member("raw", self.raw,
                option_help{"Raw text", "read ordinary text: split it into words, symbols and\n"
                                        "subwords, and write detokenized translations"});
