@@ -183,9 +183,29 @@ void peak_and_peer(const settings& with)
     }
 }
 
+/// Operations per second of products in bfloat16 that are in the first-level cache, on one thread.
+double peak_in_bfloat16()
+{
+    constexpr std::size_t rows = 32, depth = 256, repeats = std::size_t{1} << 14;
+    const std::vector<float> x(rows * depth, 0.5F);
+    std::vector<float> y(rows * rows);
+    scratch here;
+    const bool amx = simd::amx_is_permitted();
+    const auto a = kernels::left_pairs_of(rows, depth, x.data(), depth, 1, amx, here);
+    const auto b = kernels::right_pairs_of(depth, rows, x.data(), rows, 1, here);
+    const simd::amx_scope matrices;
+    const double begin = bench::search::now(1);
+    for (std::size_t i = 0; i < repeats; ++i) {
+        kernels::multiply_pairs<false>(rows, rows, depth, a, b, y.data(), rows, amx);
+        benchmark::ClobberMemory();
+    }
+    return 2.0 * static_cast<double>(rows * rows * depth * repeats) / (bench::search::now(1) - begin);
+}
+
 /// Products with operands rounded to bfloat16 against those of floats.
 void in_bfloat16(const settings& with)
 {
+    if (with.wants("bfloat16/")) std::printf("peak in bfloat16: %.1f Gflop/s\n", 1e-9 * peak_in_bfloat16());
     for (const std::size_t width : {std::size_t{64}, std::size_t{128}}) {
         for (const bool backward : {false, true}) {
             const std::string name =
