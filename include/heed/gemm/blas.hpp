@@ -4,7 +4,6 @@
 #include <heed/core/cxx20.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <complex>  // xflens uses it without including it
 #include <concepts>
 #include <cstddef>
@@ -12,6 +11,7 @@
 
 #include <sched.h>
 
+#include <heed/core/atomic.hpp>
 #include <heed/core/compiled.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
@@ -66,7 +66,7 @@ namespace heed::for_all_targets {
 // Per process, see one_blas_thread. Lower half: the number of users, and a bit that is set while OpenBLAS's number of
 // threads is being changed. Upper half: a count of how often that number was restored, so that a thread that reads it
 // between two equal states has the right value.
-inline std::atomic<std::uint64_t> blas_users{0};
+inline constinit atomic<std::uint64_t> blas_users{0};
 inline int blas_threads_before = 1;  // read and written only while that bit is set
 
 }  // namespace heed::for_all_targets
@@ -234,7 +234,7 @@ public:
 
 private:
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
-    static constexpr std::atomic<std::uint64_t>& state = for_all_targets::blas_users;
+    static constexpr for_all_targets::atomic<std::uint64_t>& state = for_all_targets::blas_users;
     static constexpr int& before = for_all_targets::blas_threads_before;
 
     static std::uint64_t users(std::uint64_t now) { return now % changing; }
@@ -251,8 +251,8 @@ private:
 
     static std::uint64_t wait_until_changed()
     {
-        std::uint64_t now = state.load(std::memory_order_acquire);
-        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) ::sched_yield();
+        std::uint64_t now = state.load(__ATOMIC_ACQUIRE);
+        for (; (now & changing) != 0; now = state.load(__ATOMIC_ACQUIRE)) ::sched_yield();
         return now;
     }
 
@@ -263,13 +263,13 @@ private:
             std::uint64_t now = wait_until_changed();
             const bool single = openblas_get_num_threads() == 1;
             if (single && users(now) == 0) {
-                std::atomic_thread_fence(std::memory_order_acquire);
-                if (state.load(std::memory_order_relaxed) == now) return false;
-            } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
+                __atomic_thread_fence(__ATOMIC_ACQUIRE);
+                if (state.load(__ATOMIC_RELAXED) == now) return false;
+            } else if (state.compare_exchange(now, single ? now + one_user : now | changing)) {
                 if (!single) {
                     before = openblas_get_num_threads();
                     openblas_set_num_threads(1);
-                    state.store(now + one_user, std::memory_order_release);
+                    state.store(now + one_user, __ATOMIC_RELEASE);
                 }
                 return true;
             }
@@ -281,10 +281,10 @@ private:
         for (;;) {
             std::uint64_t now = wait_until_changed();
             const bool last = users(now) == 1;
-            if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
+            if (!state.compare_exchange(now, (now - one_user) | (last ? changing : 0))) continue;
             if (last) {
                 if (openblas_get_num_threads() == 1) openblas_set_num_threads(before);
-                state.store(now - one_user + restored, std::memory_order_release);
+                state.store(now - one_user + restored, __ATOMIC_RELEASE);
             }
             return;
         }
@@ -308,7 +308,7 @@ struct parts_of_matrix {
     parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
         : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
     {
-        std::atomic<bool> constant{true};
+        for_all_targets::atomic<bool> constant{true};
         parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                          T any = 0;
@@ -321,9 +321,9 @@ struct parts_of_matrix {
                              }
                              for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
                          }
-                         if (any != 0) constant = false;
+                         if (any != 0) constant.store(false);
                      });
-        if (constant) slope = nullptr;
+        if (constant.load()) slope = nullptr;
     }
 };
 
