@@ -15,8 +15,8 @@ fail()
 }
 
 # The object calls the kernel and does not define it.
-called=$(nm -C "$object" | grep -E '^ +U .*kernels::additive_forward<float>' || true)
-[[ -n $called ]] || fail "the program compiles additive_forward itself"
+called=$(nm -C "$object" | grep -E '^ +U .*kernels::additive_softmax_forward<float>' || true)
+[[ -n $called ]] || fail "the program compiles additive_softmax_forward itself"
 
 # The library's wide instructions are in local functions, which another object cannot link to.
 if [[ $library == *.a ]]; then

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include <heed/core/arena.hpp>
+#include <heed/core/atomic.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -130,13 +130,13 @@ private:
         /// Takes `count` positions after the first `length`, unless another copy already has.
         bool take(std::size_t length, std::size_t count)
         {
-            return length + count <= positions_ && taken_.compare_exchange_strong(length, length + count);
+            return length + count <= positions_ && taken_.compare_exchange(length, length + count);
         }
 
     private:
         detail::aligned_memory<T> numbers_;
         std::size_t positions_;
-        std::atomic<std::size_t> taken_;
+        for_all_targets::atomic<std::size_t> taken_;
     };
 
     struct one_row {

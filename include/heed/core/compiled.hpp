@@ -27,3 +27,11 @@
 #define HEED_COMPILED_KERNELS(list)
 #define HEED_COMPILED_KERNELS_OF_FLOATS(list)
 #endif
+
+// A function that is no template, in heed::compiled: a file that uses the library declares it, and other files define
+// it inline.
+#if defined(HEED_CALLS_COMPILED)
+#define HEED_COMPILED_FUNCTION
+#else
+#define HEED_COMPILED_FUNCTION inline
+#endif

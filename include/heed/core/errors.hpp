@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/cxx20.hpp>
+#include <heed/core/compiled.hpp>
 
 #include <array>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -74,81 +76,30 @@ public:
     message_piece(const std::size_t* shape, std::size_t rank) : kind_(shape_of_tensor), data_(shape), size_(rank) {}
 
 private:
-    friend class message_text;
+    friend struct message_text;
     enum { text_alone, number_alone, shape_of_tensor } kind_ = text_alone;
     const void* data_ = nullptr;  // of a text or a shape; the counted noun, or null
     std::size_t size_;            // of a text, or the number, or the number of axes
 };
 
-/// Parts joined into one text, cut where it is too long. Not a std::string: each file would compile its functions.
-class message_text {
-public:
-    [[gnu::noinline, gnu::cold]] explicit message_text(std::initializer_list<message_piece> pieces)
-    {
-        text_[0] = '\0';
-        for (const message_piece& piece : pieces) {
-            if (piece.kind_ == message_piece::text_alone) {
-                add("%.*s", static_cast<int>(piece.size_), static_cast<const char*>(piece.data_));
-            } else if (piece.kind_ == message_piece::number_alone) {
-                add("%zu", piece.size_);
-                if (piece.data_ == nullptr) continue;
-                add(" %s%s", static_cast<const char*>(piece.data_), piece.size_ == 1 ? "" : "s");
-            } else {
-                const auto* const shape = static_cast<const std::size_t*>(piece.data_);
-                for (std::size_t i = 0; i < piece.size_; ++i) add("%s%zu", i == 0 ? "[" : ",", shape[i]);
-                add("%s", piece.size_ == 0 ? "[]" : "]");
-            }
-        }
-    }
+[[noreturn, gnu::cold]] HEED_COMPILED_FUNCTION void throw_error(std::initializer_list<message_piece> pieces);
 
-    const char* text() const { return text_; }
-    operator message_piece() const { return text_; }
+[[noreturn, gnu::cold]] HEED_COMPILED_FUNCTION void throw_shape_error(std::initializer_list<message_piece> pieces);
 
-private:
-    template <class... Values>
-    void add(const char* format, Values... values)
-    {
-        size_ += static_cast<std::size_t>(std::snprintf(text_ + size_, sizeof text_ - size_, format, values...));
-        if (size_ >= sizeof text_) size_ = sizeof text_ - 1;
-    }
+/// "<where>: <name> is [2,3] but must be [2,5] (<why>)". `rank`: of both shapes.
+[[noreturn, gnu::cold]] HEED_COMPILED_FUNCTION void throw_wrong_shape(std::string_view where, std::string_view name,
+                                                                      const std::size_t* is, const std::size_t* must,
+                                                                      std::size_t rank,
+                                                                      std::initializer_list<message_piece> why);
 
-    char text_[4096];
-    std::size_t size_ = 0;
-};
-
-[[noreturn, gnu::noinline, gnu::cold]] inline void throw_error(std::initializer_list<message_piece> pieces)
-{
-    throw error(message_text(pieces).text());
-}
-
-[[noreturn, gnu::noinline, gnu::cold]] inline void throw_shape_error(std::initializer_list<message_piece> pieces)
-{
-    throw shape_error(message_text(pieces).text());
-}
-
-/// Is this the name of several things? "the weights", but not "the list of weights".
-inline bool is_plural(std::string_view name)
-{
-    name = name.substr(0, name.find(" of "));
-    name = name.substr(0, name.find(" for "));
-    return name.ends_with('s') && !name.ends_with("ss") && !name.ends_with("bias");
-}
-
-[[noreturn, gnu::noinline, gnu::cold]] inline void throw_wrong_shape(std::string_view where, std::string_view name,
-                                                                     message_piece is, message_piece must,
-                                                                     std::initializer_list<message_piece> why)
-{
-    throw_shape_error({where, ": ", name, is_plural(name) ? " are " : " is ", is, " but must be ", must, " (",
-                       message_text(why), ")"});
-}
-
-/// Not inlined: checks run at every step, but messages are composed only when a check fails.
-template <std::size_t N, class... Why>
+/// Not inlined: checks run at every step, but messages are composed only when a check fails. `why` by value: texts of
+/// all lengths share one function.
+template <class... Why>
 [[noreturn, gnu::noinline, gnu::cold]] void throw_wrong_shape(std::string_view where, std::string_view name,
-                                                              const std::array<std::size_t, N>& is,
-                                                              const std::array<std::size_t, N>& must, const Why&... why)
+                                                              const std::size_t* is, const std::size_t* must,
+                                                              std::size_t rank, Why... why)
 {
-    throw_wrong_shape(where, name, is, must, {message_piece(why)...});
+    throw_wrong_shape(where, name, is, must, rank, std::initializer_list<message_piece>{message_piece(why)...});
 }
 
 /// A tensor by name, for a message.
@@ -160,13 +111,8 @@ struct named_shape {
     named_shape() = default;
     named_shape(std::string_view what, const std::size_t* extents, std::size_t axes) : name(what), rank(axes)
     {
-        for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis) shape[axis] = extents[axis];
-    }
-
-    [[gnu::noinline, gnu::cold]] message_text text() const
-    {
-        if (rank == 0) return message_text({name});
-        return message_text({name, " ", message_piece(shape.data(), rank < shape.size() ? rank : shape.size())});
+        if (rank > shape.size()) rank = shape.size();
+        for (std::size_t axis = 0; axis < rank; ++axis) shape[axis] = extents[axis];
     }
 };
 
@@ -175,44 +121,126 @@ struct named_shapes {
     std::array<named_shape, 12> all;
     std::size_t count = 0;
 
-    [[gnu::noinline, gnu::cold]] named_shapes(std::initializer_list<named_shape> first)
-    {
-        for (const named_shape& each : first) all[count++] = each;
-    }
-
     /// Adds one more, if there is room.
-    [[gnu::noinline, gnu::cold]] void add(std::string_view name, const std::size_t* shape, std::size_t rank)
-    {
-        if (count < all.size()) all[count++] = {name, shape, rank};
-    }
+    [[gnu::cold]] HEED_COMPILED_FUNCTION void add(std::string_view name, const std::size_t* shape, std::size_t rank);
 };
 
-/// Does this message begin with a policy's name? A policy's own check gives the more specific message.
-inline bool begins_with_policy(std::string_view message)
+/// Throws "<policy>: <first> does not fit <others> (<found.what()>)" unless `found` names a policy already. The first
+/// and some others are `tensors`, the rest `parameters`. `caller`: the signature of a template, "… Policy =
+/// heed::score::additive<…>; …".
+[[noreturn, gnu::cold]] HEED_COMPILED_FUNCTION void throw_named_shape_error(const shape_error& found,
+                                                                            const char* caller,
+                                                                            std::initializer_list<named_shape> tensors,
+                                                                            const named_shapes& parameters);
+
+#if !defined(HEED_CALLS_COMPILED) || defined(HEED_DEFINES_COMPILED)
+/// Parts joined into one text, cut where it is too long. Neither a std::string nor a std::string_view composes it: each
+/// file would compile their functions.
+struct message_text {
+    char text[4096];
+    std::size_t size = 0;
+
+    [[gnu::cold]] HEED_COMPILED_FUNCTION void add(std::initializer_list<message_piece> pieces);
+    [[gnu::cold, gnu::format(printf, 2, 3)]] HEED_COMPILED_FUNCTION void print(const char* format, ...);
+};
+
+HEED_COMPILED_FUNCTION void message_text::print(const char* format, ...)
 {
-    for (const std::string_view room : {"score::", "normalize::", "combine::"})
-        if (message.starts_with(room)) return true;
-    return false;
+    std::va_list values;
+    va_start(values, format);
+    size += static_cast<std::size_t>(std::vsnprintf(text + size, sizeof text - size, format, values));
+    va_end(values);
+    if (size >= sizeof text) size = sizeof text - 1;
 }
 
-/// Throws "<policy>: <first> does not fit <others> (<found.what()>)" unless `found` names a policy already. `caller`:
-/// the signature of a template, "… Policy = heed::score::additive<…>; …".
-[[noreturn, gnu::noinline, gnu::cold]] inline void
-throw_named_shape_error(const shape_error& found, std::string_view caller, const named_shapes& tensors)
+HEED_COMPILED_FUNCTION void message_text::add(std::initializer_list<message_piece> pieces)
 {
-    if (found.names_policy || begins_with_policy(found.what())) throw;
-    std::string_view policy = caller.substr(caller.find("Policy = ") + 9);
-    policy = policy.substr(0, policy.find_first_of("<;]"));
-    for (const std::string_view room : {"heed::", HEED_TARGET_NAME "::"})
-        if (policy.starts_with(room)) policy.remove_prefix(room.size());
-    const named_shape& first = tensors.all[0];
-    message_text message({policy, ": ", first.text(), first.name.ends_with('s') ? " do not fit" : " does not fit"});
-    for (std::size_t i = 1; i < tensors.count; ++i)
-        message = message_text({message, i == 1 ? " " : ", ", tensors.all[i].text()});
-    shape_error named(message_text({message, " (", found.what(), ")"}).text());
+    for (const message_piece& piece : pieces) {
+        const auto* const words = static_cast<const char*>(piece.data_);
+        if (piece.kind_ == message_piece::text_alone) {
+            print("%.*s", static_cast<int>(piece.size_), words);
+        } else if (piece.kind_ == message_piece::number_alone) {
+            print("%zu", piece.size_);
+            if (words != nullptr) print(" %s%s", words, piece.size_ == 1 ? "" : "s");
+        } else {
+            const auto* const shape = static_cast<const std::size_t*>(piece.data_);
+            print("[");
+            for (std::size_t i = 0; i < piece.size_; ++i) print(i == 0 ? "%zu" : ",%zu", shape[i]);
+            print("]");
+        }
+    }
+}
+
+HEED_COMPILED_FUNCTION void throw_error(std::initializer_list<message_piece> pieces)
+{
+    message_text message;
+    message.add(pieces);
+    throw error(message.text);
+}
+
+HEED_COMPILED_FUNCTION void throw_shape_error(std::initializer_list<message_piece> pieces)
+{
+    message_text message;
+    message.add(pieces);
+    throw shape_error(message.text);
+}
+
+HEED_COMPILED_FUNCTION void throw_wrong_shape(std::string_view where, std::string_view name, const std::size_t* is,
+                                              const std::size_t* must, std::size_t rank,
+                                              std::initializer_list<message_piece> why)
+{
+    // Is this the name of several things? "the weights", but not "the list of weights".
+    std::size_t end = 0;
+    const auto is_next = [&](const char* text, std::size_t size) {
+        return name.size() - end >= size && std::memcmp(name.data() + end, text, size) == 0;
+    };
+    while (end < name.size() && !is_next(" of ", 4) && !is_next(" for ", 5)) ++end;
+    const char* const last = name.data() + end;
+    const bool plural = end > 0 && last[-1] == 's' && (end < 2 || last[-2] != 's') &&
+                        (end < 4 || std::memcmp(last - 4, "bias", 4) != 0);
+    message_text text;
+    text.add(why);
+    throw_shape_error({where, ": ", name, plural ? " are " : " is ", message_piece(is, rank), " but must be ",
+                       message_piece(must, rank), " (", text.text, ")"});
+}
+
+HEED_COMPILED_FUNCTION void named_shapes::add(std::string_view name, const std::size_t* shape, std::size_t rank)
+{
+    if (count < all.size()) all[count++] = {name, shape, rank};
+}
+
+HEED_COMPILED_FUNCTION void throw_named_shape_error(const shape_error& found, const char* caller,
+                                                    std::initializer_list<named_shape> tensors,
+                                                    const named_shapes& parameters)
+{
+    // A policy's own check gives the more specific message.
+    const char* const why = found.what();
+    if (found.names_policy || std::strncmp(why, "score::", 7) == 0 || std::strncmp(why, "normalize::", 11) == 0 ||
+        std::strncmp(why, "combine::", 9) == 0)
+        throw;
+    constexpr std::string_view rooms[] = {"Policy = ", "heed::", HEED_TARGET_NAME "::"};
+    const char* policy = std::strstr(caller, rooms[0].data());
+    for (const std::string_view room : rooms)
+        if (std::strncmp(policy, room.data(), room.size()) == 0) policy += room.size();
+    message_text message;
+    message.print("%.*s: ", static_cast<int>(std::strcspn(policy, "<;]")), policy);
+    const char* const fits = tensors.begin()->name.ends_with('s') ? " do not fit" : " does not fit";
+    const std::size_t first = tensors.size(), count = first + parameters.count;
+    for (std::size_t i = 0; i < count; ++i) {
+        const named_shape& each = i < first ? tensors.begin()[i] : parameters.all[i - first];
+        message.add({each.name, each.rank == 0 ? "" : " ",
+                     each.rank == 0 ? message_piece("") : message_piece(each.shape.data(), each.rank),
+                     i == 0 ? fits : "",
+                     i + 1 == count ? ""
+                     : i == 0       ? " "
+                                    : ", "});
+    }
+    message.add({" (", why, ")"});
+    shape_error named(message.text);
     named.names_policy = true;
     throw named;
 }
+#endif
 
 }  // namespace detail
 
@@ -233,7 +261,7 @@ void require_shape(std::string_view where, std::string_view name, const std::arr
 {
     if (same_shape(is, must)) [[likely]]
         return;
-    detail::throw_wrong_shape(where, name, is, must, why...);
+    detail::throw_wrong_shape(where, name, is.data(), must.data(), N, why...);
 }
 
 }  // namespace heed::inline HEED_TARGET

@@ -13,12 +13,20 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Which source positions exist, and which a query may attend to: lengths, masks, windows. True = attend.
 namespace heed::inline HEED_TARGET {
 
 class lengths;
+class lengths_view;
+
+namespace detail {
+/// Reports why `real` are not the lengths of `batch` rows of at most `positions`.
+[[noreturn, gnu::cold]] HEED_COMPILED_FUNCTION void throw_wrong_lengths(const char* where, const lengths_view& real,
+                                                                        std::size_t batch, std::size_t positions);
+}  // namespace detail
 
 /// A view of the lengths of all rows of a batch, or of consecutive rows; policies read it as `at.real`.
 class lengths_view {
@@ -53,16 +61,9 @@ public:
     /// Throws shape_error unless there is one length per row and none above `positions`.
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {
-        if (batch_ != batch) {
-            detail::throw_shape_error({where, ": ", detail::number_of{batch_, "length"}, " for a batch of ",
-                                       detail::number_of{batch, "row"}, "; give one length per row"});
-        }
-        for (std::size_t row = 0; row < batch; ++row) {
-            if (counts_[row] > positions) {
-                detail::throw_shape_error({where, ": the length of row ", row, " is ", counts_[row],
-                                           " but there are only ", positions, " positions"});
-            }
-        }
+        std::size_t row = 0;
+        while (row < batch_ && counts_[row] <= positions) ++row;
+        if (batch_ != batch || row != batch) detail::throw_wrong_lengths(where, *this, batch, positions);
     }
     void require(const char* where, const shape_of_rank<2>& shape) const { require(where, shape[0], shape[1]); }
 
@@ -70,6 +71,23 @@ private:
     const std::size_t* counts_ = nullptr;
     std::size_t batch_ = 0, first_row_ = 0, heads_ = 1;
 };
+
+#if !defined(HEED_CALLS_COMPILED) || defined(HEED_DEFINES_COMPILED)
+namespace detail {
+HEED_COMPILED_FUNCTION void throw_wrong_lengths(const char* where, const lengths_view& real, std::size_t batch,
+                                                std::size_t positions)
+{
+    if (real.batch() != batch) {
+        throw_shape_error({where, ": ", number_of{real.batch(), "length"}, " for a batch of ", number_of{batch, "row"},
+                           "; give one length per row"});
+    }
+    std::size_t row = 0;
+    while (real[row] <= positions) ++row;
+    throw_shape_error(
+        {where, ": the length of row ", row, " is ", real[row], " but there are only ", positions, " positions"});
+}
+}  // namespace detail
+#endif
 
 /// The number of real positions of each sentence of a batch; the rest is padding.
 class lengths {

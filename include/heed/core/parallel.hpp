@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/atomic.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/function_ref.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <exception>
-#include <mutex>
 #include <new>
 #include <string>
 #include <system_error>
@@ -17,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>  // not <thread> and <condition_variable>: they take g++ a tenth of the time of xtensor
+#include <pthread.h>  // not <thread>, <mutex> and <condition_variable>: they take g++ a tenth of the time of xtensor
 #include <sched.h>
 #include <unistd.h>
 
@@ -83,8 +82,27 @@ namespace detail {
 /// From now on, the child of each fork() calls this first. False if memory for the registration is exhausted.
 inline bool in_each_child(void (*call)()) { return ::pthread_atfork(nullptr, nullptr, call) == 0; }
 
+using for_all_targets::atomic;
 using for_all_targets::own_products_here;
 using for_all_targets::thread_pool;
+
+/// Holds a mutex. `wait`: or only tries to lock it.
+class mutex_lock {
+public:
+    explicit mutex_lock(::pthread_mutex_t& of, bool wait = true)
+        : of_(of), owns_((wait ? ::pthread_mutex_lock(&of) : ::pthread_mutex_trylock(&of)) == 0)
+    {}
+    ~mutex_lock()
+    {
+        if (owns_) ::pthread_mutex_unlock(&of_);
+    }
+    mutex_lock& operator=(mutex_lock&&) = delete;
+    explicit operator bool() const { return owns_; }
+
+private:
+    ::pthread_mutex_t& of_;
+    bool owns_;
+};
 
 template <class Thread>
 class pool_of final : public thread_pool {
@@ -116,14 +134,14 @@ public:
 
     bool run(void (*call)(void*, std::size_t), void* context) override
     {
-        std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
+        const mutex_lock lock(one_user_, false);
         if (!lock || closed_) return false;
         call_ = call;
         context_ = context;
-        pending_.store(workers_.size(), std::memory_order_relaxed);
+        pending_.store(workers_.size(), __ATOMIC_RELAXED);
         announce();
         invoke(0);
-        for (int spin = 0; pending_.load(std::memory_order_acquire) != 0; ++spin) {
+        for (int spin = 0; pending_.load(__ATOMIC_ACQUIRE) != 0; ++spin) {
             if (spin < spins) {
                 pause();
             } else {
@@ -141,7 +159,7 @@ public:
 
     void close() override
     {
-        const std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
+        const mutex_lock lock(one_user_, false);
         if (!lock) return;
         closed_ = true;
         end();
@@ -161,8 +179,8 @@ private:
     void announce()
     {
         {
-            const std::lock_guard<std::mutex> lock(sleep_);
-            generation_.fetch_add(1, std::memory_order_release);
+            const mutex_lock lock(sleep_);
+            generation_.fetch_add(1, __ATOMIC_RELEASE);
         }
         ::pthread_cond_broadcast(&wake_);
     }
@@ -188,16 +206,15 @@ private:
     {
         std::size_t seen = 0;
         for (;;) {
-            for (int spin = 0; spin < spins && generation_.load(std::memory_order_acquire) == seen; ++spin) pause();
-            if (generation_.load(std::memory_order_acquire) == seen) {
-                const std::lock_guard<std::mutex> lock(sleep_);
-                while (generation_.load(std::memory_order_acquire) == seen)
-                    ::pthread_cond_wait(&wake_, sleep_.native_handle());
+            for (int spin = 0; spin < spins && generation_.load(__ATOMIC_ACQUIRE) == seen; ++spin) pause();
+            if (generation_.load(__ATOMIC_ACQUIRE) == seen) {
+                const mutex_lock lock(sleep_);
+                while (generation_.load(__ATOMIC_ACQUIRE) == seen) ::pthread_cond_wait(&wake_, &sleep_);
             }
-            seen = generation_.load(std::memory_order_acquire);
+            seen = generation_.load(__ATOMIC_ACQUIRE);
             if (stopping_.load()) return;
             invoke(shard);
-            pending_.fetch_sub(1, std::memory_order_release);
+            pending_.fetch_sub(1, __ATOMIC_RELEASE);
         }
     }
 
@@ -215,10 +232,10 @@ private:
 
     std::vector<shard_of_thread> shards_;
     std::vector<Thread> workers_;
-    std::mutex one_user_, sleep_;
+    ::pthread_mutex_t one_user_ = PTHREAD_MUTEX_INITIALIZER, sleep_ = PTHREAD_MUTEX_INITIALIZER;
     ::pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
-    std::atomic<std::size_t> generation_{0}, pending_{0};
-    std::atomic<bool> stopping_{false};
+    atomic<std::size_t> generation_{0}, pending_{0};
+    atomic<bool> stopping_{false};
     bool closed_ = false;  // only the current user changes and reads it
     void (*call_)(void*, std::size_t) = nullptr;
     void* context_ = nullptr;

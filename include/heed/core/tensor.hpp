@@ -211,7 +211,11 @@ tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)
 template <class T, std::size_t N>
 [[gnu::flatten]] array<T, N> uninitialized(const shape_of_rank<N>& shape)
 {
-    return array<T, N>(shape);
+    typename array<T, N>::strides_type strides;
+    std::ptrdiff_t size = 1;
+    for (std::size_t axis = N; axis-- > 0; size *= static_cast<std::ptrdiff_t>(shape[axis])) strides[axis] = size;
+    return array<T, N>(typename array<T, N>::storage_type(static_cast<std::size_t>(size)), shape_of_rank<N>(shape),
+                       std::move(strides));
 }
 
 /// A new tensor with every element equal to value.

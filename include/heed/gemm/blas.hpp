@@ -4,7 +4,6 @@
 #include <heed/core/cxx20.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <complex>  // xflens uses it without including it
 #include <concepts>
 #include <cstddef>
@@ -12,6 +11,7 @@
 
 #include <sched.h>
 
+#include <heed/core/atomic.hpp>
 #include <heed/core/compiled.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
@@ -66,7 +66,7 @@ namespace heed::for_all_targets {
 // Per process, see one_blas_thread. Lower half: the number of users, and a bit that is set while OpenBLAS's number of
 // threads is being changed. Upper half: a count of how often that number was restored, so that a thread that reads it
 // between two equal states has the right value.
-inline std::atomic<std::uint64_t> blas_users{0};
+inline constinit atomic<std::uint64_t> blas_users{0};
 inline int blas_threads_before = 1;  // read and written only while that bit is set
 
 }  // namespace heed::for_all_targets
@@ -234,7 +234,7 @@ public:
 
 private:
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
-    static constexpr std::atomic<std::uint64_t>& state = for_all_targets::blas_users;
+    static constexpr for_all_targets::atomic<std::uint64_t>& state = for_all_targets::blas_users;
     static constexpr int& before = for_all_targets::blas_threads_before;
 
     static std::uint64_t users(std::uint64_t now) { return now % changing; }
@@ -251,8 +251,8 @@ private:
 
     static std::uint64_t wait_until_changed()
     {
-        std::uint64_t now = state.load(std::memory_order_acquire);
-        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) ::sched_yield();
+        std::uint64_t now = state.load(__ATOMIC_ACQUIRE);
+        for (; (now & changing) != 0; now = state.load(__ATOMIC_ACQUIRE)) ::sched_yield();
         return now;
     }
 
@@ -263,13 +263,13 @@ private:
             std::uint64_t now = wait_until_changed();
             const bool single = openblas_get_num_threads() == 1;
             if (single && users(now) == 0) {
-                std::atomic_thread_fence(std::memory_order_acquire);
-                if (state.load(std::memory_order_relaxed) == now) return false;
-            } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
+                __atomic_thread_fence(__ATOMIC_ACQUIRE);
+                if (state.load(__ATOMIC_RELAXED) == now) return false;
+            } else if (state.compare_exchange(now, single ? now + one_user : now | changing)) {
                 if (!single) {
                     before = openblas_get_num_threads();
                     openblas_set_num_threads(1);
-                    state.store(now + one_user, std::memory_order_release);
+                    state.store(now + one_user, __ATOMIC_RELEASE);
                 }
                 return true;
             }
@@ -281,10 +281,10 @@ private:
         for (;;) {
             std::uint64_t now = wait_until_changed();
             const bool last = users(now) == 1;
-            if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
+            if (!state.compare_exchange(now, (now - one_user) | (last ? changing : 0))) continue;
             if (last) {
                 if (openblas_get_num_threads() == 1) openblas_set_num_threads(before);
-                state.store(now - one_user + restored, std::memory_order_release);
+                state.store(now - one_user + restored, __ATOMIC_RELEASE);
             }
             return;
         }
@@ -308,7 +308,7 @@ struct parts_of_matrix {
     parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
         : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
     {
-        std::atomic<bool> constant{true};
+        for_all_targets::atomic<bool> constant{true};
         parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                          T any = 0;
@@ -321,9 +321,9 @@ struct parts_of_matrix {
                              }
                              for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
                          }
-                         if (any != 0) constant = false;
+                         if (any != 0) constant.store(false);
                      });
-        if (constant) slope = nullptr;
+        if (constant.load()) slope = nullptr;
     }
 };
 
@@ -406,6 +406,23 @@ void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t
 
 inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
 
+/// The BLAS's product, on this thread. Not inlined: a product calls it in several places.
+template <class T>
+[[gnu::noinline]] void gemm_of_blas(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
+                                    std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc)
+{
+    const auto integer = [](std::size_t number) { return static_cast<int>(number); };
+    const one_blas_thread guard;
+    if (m == 1) {  // gemm with one row is up to three times slower than gemv
+        const bool plain = op_b == op::plain;
+        detail::gemv(plain ? op::transposed : op::plain, integer(plain ? k : n), integer(plain ? n : k), b,
+                     integer(ldb), a, op_a == op::plain ? 1 : integer(lda), beta, c);
+        return;
+    }
+    detail::gemm(op_a, op_b, integer(m), integer(n), integer(k), a, integer(lda), b, integer(ldb), beta, c,
+                 integer(ldc));
+}
+
 }  // namespace detail
 
 /// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: row strides.
@@ -420,27 +437,11 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         }
         return;
     }
-    const auto integer = [](std::size_t n) { return static_cast<int>(n); };
-    const detail::product<T> own = detail::own_product<T>();
+    const detail::product<T> own = detail::own_product<T>(), multiply = own ? own : detail::gemm_of_blas<T>;
     const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) __attribute__((noinline))
     {
-        const T* a = A + (op_a == op::plain ? i0 * lda : i0);
-        const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
-        T* c = C + i0 * ldc + j0;
-        const std::size_t m = i1 - i0, n = j1 - j0;
-        if (own != nullptr) return own(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
-        const detail::one_blas_thread guard;
-        if (m == 1) {  // gemm with one row is up to three times slower than gemv
-            const int incx = op_a == op::plain ? 1 : integer(lda);
-            if (op_b == op::plain) {
-                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
-            } else {
-                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
-            }
-            return;
-        }
-        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
-                     integer(ldc));
+        multiply(op_a, op_b, i1 - i0, j1 - j0, K, A + (op_a == op::plain ? i0 * lda : i0), lda,
+                 B + (op_b == op::plain ? j0 : j0 * ldb), ldb, beta, C + i0 * ldc + j0, ldc);
     };
     const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
     if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
@@ -453,10 +454,8 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         T* const sums = here.take<T>(threads() * N);
         std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
         parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
-            const detail::one_blas_thread guard;
-            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
-                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
-                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
+            detail::gemm_of_blas(op_a, op_b, 1, N, k1 - k0, A + (op_a == op::plain ? k0 : k0 * lda), lda, B + k0 * ldb,
+                                 ldb, shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N, ldc);
         });
         for (std::size_t shard = 1; shard < threads(); ++shard) {
             for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];

@@ -85,18 +85,28 @@ inline bool values_are_far(const additive_step<T>& step)
            step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
 }
 
+/// α = softmax(e) of one sentence; 0 beyond its length. Not inlined: a step calls it in two places.
+template <class T>
+[[gnu::noinline]] void softmax_of_scores(const additive_step<T>& step, std::size_t b, T* scores, T* weights)
+{
+    const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
+    zero(scores + at + n, step.positions - n);
+    zero(weights + at + n, step.positions - n);
+    softmax_row(n, scores + at, weights + at);
+}
+
 /// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
 template <class T>
 inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
 {
     using namespace simd;
     constexpr T none = -std::numeric_limits<T>::infinity();
+    if (!step.temporal) return softmax_of_scores(step, b, scores, weights);
     const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
     const T* e = scores + at;
     T* w = weights + at;
     zero(scores + at + n, step.positions - n);
     zero(w + n, step.positions - n);
-    if (!step.temporal) return softmax_row(n, e, w);
     const T* L = behind(step.history, at);
     if (next_history != nullptr) {
         T* const next = next_history + at;
@@ -114,6 +124,28 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
     transform(
         n, w, [=](auto l, auto x) { return select(l == splat(none), x, x - l); }, L, e);
     softmax_row(n, w, w);
+}
+
+/// The forward step; `weigh(b)` computes the weights of sentence b from its scores.
+template <class T>
+void additive_context(const additive_step<T>& step, T* scores, const T* weights, T* context, const auto& weigh)
+{
+    const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
+    const bool far = values_are_far(step);
+    if (step.batch >= 4 * threads()) {
+        return each_row(step.batch, rows_a_shard(T_ * (A + D)), [&](std::size_t b) {
+            const std::size_t n = length_of(step.lengths, b, T_);
+            additive_scores(step, b, 0, n, far, scores);
+            weigh(b);
+            weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D, context + b * D, 0, D);
+        });
+    }
+    // Few sentences: threads share their positions, then the columns of their values.
+    each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
+        additive_scores(step, b, j0, j1, false, scores);
+    });
+    for (std::size_t b = 0; b < step.batch; ++b) weigh(b);
+    weighted_sum(step.batch, T_, D, step.lengths, weights, step.values, context);
 }
 
 }  // namespace detail
@@ -179,22 +211,17 @@ void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T
 template <class T>
 void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history)
 {
-    const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
-    const bool far = detail::values_are_far(step);
-    if (step.batch >= 4 * threads()) {
-        return detail::each_row(step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t b) {
-            const std::size_t n = detail::length_of(step.lengths, b, T_);
-            detail::additive_scores(step, b, 0, n, far, scores);
-            detail::additive_weights_row(step, b, scores, weights, next_history);
-            detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D, context + b * D, 0, D);
-        });
-    }
-    // Few sentences: threads share their positions, then the columns of their values.
-    detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
-        detail::additive_scores(step, b, j0, j1, false, scores);
+    detail::additive_context(step, scores, weights, context, [&](std::size_t b) {
+        detail::additive_weights_row(step, b, scores, weights, next_history);
     });
-    for (std::size_t b = 0; b < step.batch; ++b) detail::additive_weights_row(step, b, scores, weights, next_history);
-    weighted_sum(step.batch, T_, D, step.lengths, weights, step.values, context);
+}
+
+/// The forward step without temporal modulation: `additive_forward` without the code for it.
+template <class T>
+void additive_softmax_forward(const additive_step<T>& step, T* scores, T* weights, T* context)
+{
+    detail::additive_context(step, scores, weights, context,
+                             [&](std::size_t b) { detail::softmax_of_scores(step, b, scores, weights); });
 }
 
 /// Backward of the step at the top of this file, from its scores e and weights α:
@@ -267,6 +294,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
 #define HEED_KERNELS_OF_ADDITIVE(X, T) \
     X(T, additive_scores_backward, void, additive_scores_backward, (const additive_step<T>& step, const T* d_scores, T* d_query, T* d_keys, T* d_v), (step, d_scores, d_query, d_keys, d_v)) \
     X(T, additive_forward, void, additive_forward, (const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history), (step, scores, weights, context, next_history)) \
+    X(T, additive_softmax_forward, void, additive_softmax_forward, (const additive_step<T>& step, T* scores, T* weights, T* context), (step, scores, weights, context)) \
     X(T, additive_backward, void, additive_backward, (const additive_step<T>& step, const T* scores, const T* weights, const T* d_context, const T* d_weights, const T* d_next_history, T* d_query, T* d_keys, T* d_v, T* d_values, T* d_history), (step, scores, weights, d_context, d_weights, d_next_history, d_query, d_keys, d_v, d_values, d_history))
 // clang-format on
 HEED_COMPILED_KERNELS(HEED_KERNELS_OF_ADDITIVE)

@@ -132,7 +132,9 @@ struct additive_step_op : detail::step_operation<additive_step_op> {
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
                         out<T, 2> context, out<T, 2> weights, T* scores)
     {
-        additive_temporal_step_op::forward(query, keys, v, values, {}, real, context, weights, {}, scores);
+        kernels::additive_softmax_forward(
+            kernel<kernels::additive_step>(query, keys, values, real, v.data, values.data), scores, weights.data,
+            context.data);
     }
 
     template <class T>

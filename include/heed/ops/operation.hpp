@@ -74,9 +74,9 @@ struct adjoint : tensor_view<T, N> {
 
 namespace detail {
 
-/// Throws shape_error with a message of texts, numbers and shapes.
+/// Throws shape_error with a message of texts, numbers and shapes; by value: texts of all lengths share one function.
 template <class... Pieces>
-[[noreturn, gnu::noinline, gnu::cold]] void refuse(const Pieces&... pieces)
+[[noreturn, gnu::noinline, gnu::cold]] void refuse(Pieces... pieces)
 {
     heed::detail::throw_shape_error({pieces...});
 }

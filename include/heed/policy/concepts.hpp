@@ -204,18 +204,16 @@ consteval bool remembers_of()
 //     score::additive: the query [2,5] does not fit W [6,4], U [8,4], v [4] (linear: …)
 
 /// A tensor and its role, such as "the query". For other types, only the role.
-struct named : named_shape {
-    template <class X>
-    [[gnu::noinline, gnu::cold]] named(const char* what, const X& x)
-    {
-        if constexpr (tensor<X>) {
-            const auto extents = shape_of(x);
-            named_shape::operator=({what, extents.data(), extents.size()});
-        } else {
-            named_shape::operator=({what, nullptr, 0});
-        }
+template <class X>
+named_shape named(const char* what, const X& x)
+{
+    if constexpr (tensor<X>) {
+        const auto extents = shape_of(x);
+        return {what, extents.data(), extents.size()};
+    } else {
+        return {what, nullptr, 0};
     }
-};
+}
 
 /// Throws an error that names the policy, the first of these tensors, and the tensors that it should fit: the others
 /// and the policy's own parameters. If `found` already names a policy, it is rethrown unchanged.
@@ -223,10 +221,10 @@ template <class Policy>
 [[noreturn, gnu::noinline, gnu::cold]] void rethrow_naming(const shape_error& found, const Policy& policy,
                                                            std::initializer_list<named_shape> those)
 {
-    named_shapes tensors(those);
+    named_shapes parameters;
     if constexpr (!std::is_empty_v<Policy> && parameterized<Policy>)
-        (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
-    throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
+        (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&parameters});
+    throw_named_shape_error(found, __PRETTY_FUNCTION__, those, parameters);
 }
 
 }  // namespace detail

@@ -4,7 +4,6 @@
 #include <heed/core/target.hpp>
 
 #if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
-#include <xmmintrin.h>
 #define HEED_SIMD_HAS_MXCSR
 #endif
 
@@ -16,15 +15,15 @@ namespace heed::inline HEED_TARGET::simd {
 class without_subnormals {
 #if defined(HEED_SIMD_HAS_MXCSR)
 public:
-    without_subnormals() : before_(_mm_getcsr()) { set(before_ | results_are_zero | operands_are_zero); }
-    ~without_subnormals() { set((before_ & ~exceptions) | (_mm_getcsr() & exceptions)); }
+    without_subnormals() : before_(__builtin_ia32_stmxcsr()) { set(before_ | results_are_zero | operands_are_zero); }
+    ~without_subnormals() { set((before_ & ~exceptions) | (__builtin_ia32_stmxcsr() & exceptions)); }
     without_subnormals& operator=(without_subnormals&&) = delete;
 
 private:
     static constexpr unsigned exceptions = 0x3f, operands_are_zero = 0x40, results_are_zero = 0x8000;
 
     /// The compiler must not move it among computations.
-    [[gnu::noinline]] static void set(unsigned control) { _mm_setcsr(control); }
+    [[gnu::noinline]] static void set(unsigned control) { __builtin_ia32_ldmxcsr(control); }
 
     unsigned before_;
 #else
