@@ -5,8 +5,9 @@
 
 namespace heed::for_all_targets {
 
-/// A number that several threads read and change: the part of std::atomic that heed's most included headers need.
-/// <atomic> takes g++ a fiftieth of the time of xtensor. `order` is one of the compiler's constants, such as
+/// A number that several threads read and change: the part of std::atomic that heed's most included headers need, with
+/// its `load`, `store`, `fetch_add` and `fetch_sub`. <atomic> takes g++ a fiftieth of the time of xtensor. `order` is
+/// one of the compiler's constants, such as
 /// __ATOMIC_ACQUIRE. Always inlined, so that files compiled for different targets share no function.
 template <class T>
 class atomic {
