@@ -9,8 +9,8 @@
 #include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/bfloat16_pairs.hpp>
 #include <heed/gemm/blas.hpp>
-#include <heed/kernels/bfloat16_pairs.hpp>
 
 namespace heed::inline HEED_TARGET::blas::detail {
 

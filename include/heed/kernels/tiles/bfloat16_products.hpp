@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/bfloat16_pairs.hpp>
+#include <heed/gemm/bfloat16_pairs.hpp>
 #include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/tiles/products.hpp>
 #include <heed/kernels/tiles/tiles.hpp>

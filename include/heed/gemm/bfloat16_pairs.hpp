@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/amx_product.hpp>
+#include <heed/gemm/amx_product.hpp>
 #include <heed/simd/bfloat16.hpp>
 #include <heed/simd/simd.hpp>
 
