@@ -193,7 +193,7 @@ double peak_in_bfloat16()
     const bool amx = simd::amx_is_permitted();
     const auto a = kernels::left_pairs_of(rows, depth, x.data(), depth, 1, amx, here);
     const auto b = kernels::right_pairs_of(depth, rows, x.data(), rows, 1, here);
-    const simd::amx_scope matrices;
+    [[maybe_unused]] const simd::amx_scope matrices;
     const double begin = bench::search::now(1);
     for (std::size_t i = 0; i < repeats; ++i) {
         kernels::multiply_pairs<false>(rows, rows, depth, a, b, y.data(), rows, amx);

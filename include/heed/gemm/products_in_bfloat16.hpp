@@ -31,7 +31,7 @@ void gemm_in_bfloat16(op op_a, op op_b, std::size_t m, std::size_t n, std::size_
     const std::size_t a_across = op_a == op::plain ? lda : 1, a_along = op_a == op::plain ? 1 : lda,
                       b_down = op_b == op::plain ? ldb : 1, b_along = op_b == op::plain ? 1 : ldb;
     const bool amx = simd::amx_is_permitted();
-    const simd::amx_scope matrices;
+    [[maybe_unused]] const simd::amx_scope matrices;
     if (beta != 0 && beta != 1)
         for (std::size_t i = 0; i < m; ++i)
             for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] *= beta;
