@@ -21,7 +21,7 @@ namespace heed::inline HEED_TARGET::ops {
 ///     attend_tiled_in_bfloat16(queries, keys, values, real, how)
 ///     attend_tiled_in_bfloat16_op<unmodified, not_behind>{{}, {}}(queries, keys, values, real, how)
 ///
-/// Two to three times as fast as attend_tiled on processors with AMX (Intel, from Sapphire Rapids on). With AVX512-BF16
+/// About twice as fast as attend_tiled on processors with AMX (Intel, from Sapphire Rapids on). With AVX512-BF16
 /// alone it is faster only if the processor multiplies bfloat16 faster than floats. On other processors it is slower,
 /// and computes the same contexts except for the rounding of sums.
 template <class Function = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
