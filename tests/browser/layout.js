@@ -98,6 +98,6 @@ const failures = [];
     }
 })().catch(problem => failures.push(`stopped: ${problem.stack}`)).then(() => {
     for (const failure of failures.slice(0, 60)) console.log(`FAILED ${failure.slice(0, 400)}`);
-    console.log(failures.length ? `${failures.length} faults` : `${pages.length} pages fit at ${widths.map(([width]) => width).join(', ')} pixels`);
+    console.log(failures.length ? `${failures.length} faults` : `${pages.length} pages fit at ${widths[0][0]} pixels, and one in ${everyAtAllWidths} at ${widths.slice(1).map(([width]) => width).join(' and ')}`);
     process.exit(failures.length ? 1 : 0);
 });

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # layout.sh [SITE]: tests that each page of the site that scripts/docs.sh has built in SITE (default: the build folder)
-# fits on a telephone, a tablet and a desktop, in a headless browser (layout.js); and that deliberate faults are found.
+# fits on a telephone, and some on a tablet and a desktop, in a headless browser (layout.js); and that deliberate faults are found.
 # Exit code 77: no site was built there, or no browser is installed. CHROMIUM names a browser.
 
 set -Eeuo pipefail

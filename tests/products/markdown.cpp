@@ -128,7 +128,7 @@ std::string products_of(weight_kind kind, const table& lines, std::vector<std::s
                 throw std::logic_error("composition: a normalizer depends on the combiner");
             fitting.push_back(score);
         }
-        if (fitting != scores) out += list(code(normalizer) + " goes only with", fitting) + "\n";
+        if (fitting != scores) out += list(code(normalizer) + " works only with", fitting) + "\n";
     }
     return out;
 }

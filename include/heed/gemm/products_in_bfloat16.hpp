@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <utility>
 
 #include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
@@ -22,10 +21,8 @@ void gemm_in_bfloat16(op op_a, op op_b, std::size_t m, std::size_t n, std::size_
 {
     constexpr std::size_t few = 4;
     if (m < few) {  // as slow as reading B: not worth copying it
-        const void* const before = std::exchange(heed::detail::own_products_here, nullptr);
-        blas::gemm(op_a, op_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
-        heed::detail::own_products_here = before;
-        return;
+        const product<T> in_float = callable_from_several_threads() ? gemm_of_blas<T> : gemm_kernel<T>;
+        return in_float(op_a, op_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
     }
     constexpr std::size_t rows = 256, columns = 512, depth = 512;
     const std::size_t a_across = op_a == op::plain ? lda : 1, a_along = op_a == op::plain ? 1 : lda,
@@ -78,9 +75,8 @@ namespace heed::inline HEED_TARGET {
 /// bfloat16 has the range of float. Products of doubles, products with fewer than 4 rows, and kernels that are not
 /// matrix products, such as one step of attention, are unchanged.
 ///
-/// Fast where the processor multiplies bfloat16: with AMX (Intel, from Sapphire Rapids on) or AVX512-BF16 (AMD, from
-/// Zen 4 on), if the program is compiled for it. Elsewhere it is slower than float, with results equal up to the order
-/// of sums. No errors.
+/// Faster than float with AMX (Intel, from Sapphire Rapids on), if the program is compiled for it or links
+/// heed::compiled. Elsewhere usually slower, with results equal up to the order of sums. No errors.
 class products_in_bfloat16 {
 public:
     template <std::same_as<bool> Bool = bool>  // a template, so that it is compiled only if it is called
