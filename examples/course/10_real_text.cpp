@@ -15,7 +15,8 @@
 
 #include <string>
 
-#include <heed/heed.hpp>
+#include <heed/ad/ad.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/systems/bahdanau2015.hpp>
 #include <heed/train/adam.hpp>
