@@ -12,8 +12,8 @@ usage()
 usage: scripts/papers.sh [--commit] TABLE DATA OUT [row...]
        scripts/papers.sh --list TABLE
 
-Trains the systems of a table of runs one after the other, with one thread, until validation BLEU no longer improves, and
-tests each on test2016. A finished run appends a line to TABLE.tsv next to the table, and its training log and the
+Trains the systems of a table of runs one after the other, with one thread, and tests the epoch with the best BLEU on val
+of each on test2016. A finished run appends a line to TABLE.tsv next to the table, and its training log and the
 statistics of each sentence to the folder TABLE. scripts/results.py makes the tables of docs/results from these files.
 A run that is in TABLE.tsv is skipped: after an interruption, run the same command again.
 

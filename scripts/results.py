@@ -62,7 +62,7 @@ METRICS = {
     "replaced": ("unknown words replaced", 2, True), "ter": ("TER", 2, False), "tb": ("TB", 2, False), "ribes": ("RIBES", 4, True),
     "chrf": ("chrF2", 2, True), "repetitions": ("repetitions", 0, False), "affected": ("sentences that repeat", 0, False),
     "adjacent": ("adjacent repetitions", 0, False), "most": ("occurrences of a phrase, at most", 0, False),
-    "overlooked": ("overlooked words, %", 1, False), "precision": ("precision", 1, True), "recall": ("recall", 1, True),
+    "overlooked": ("overlooked words, %", 1, False), "entropy": ("entropy, bits", 2, None), "precision": ("precision", 1, True), "recall": ("recall", 1, True),
     "f1": ("F1", 1, True), "aer": ("AER", 1, False), "length_ratio": ("length ratio", 3, None),
     "greedy_speed": ("words/s greedy", 0, True), "beam_speed": ("words/s beam 12", 0, True),
 }
@@ -261,7 +261,7 @@ def record(table, run, out, program, text, source, parameters):
     if replaced := scored("replaced"):
         row["replaced"] = f"{replaced['systems'][0]['score']:.2f}"
     if adequacy := scored("adequacy"):
-        row["overlooked"] = f"{adequacy['systems'][0]['score']:.2f}"
+        row |= {"overlooked": f"{adequacy['systems'][0]['score']:.2f}", "entropy": f"{adequacy['systems'][0]['entropy']:.3f}"}
     if links := scored("align"):
         row |= {name: f"{100 * links['systems'][0][name]:.2f}" for name in ("precision", "recall", "f1", "aer")}
     for search in ("greedy", "beam"):

@@ -134,13 +134,17 @@ prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gol
 prints '"proposed_possible": 4' align --json --gold test.gold forward.links
 prints '^2 sentence pairs$' align --gold test.gold --source test.en --target test.en --max-length 5 forward.links
 # d and e; all words of an empty translation; d.
-prints '^system.weights 46\.67 \[.*\] 7 15 3 3$' adequacy --source test.en --output overlooked system.weights
+prints '^system.weights 46\.67 \[.*\] 7 15 3 3 1\.208$' adequacy --source test.en --output overlooked system.weights
 [[ $(cat overlooked) == $'d e\na b c d\nd' ]] || fail "other words are overlooked: $(cat overlooked)"
-prints '^system.weights 27\.27 \[.*\] 3 11 2 3$' adequacy system.weights
+prints '^system.weights 27\.27 \[.*\] 3 11 2 3 1\.208$' adequacy system.weights
 prints '^system.weights 9\.09 ' adequacy --threshold 0.1 system.weights
 prints '^forward.links 66\.67 \[.*\] 10 15 3 3$' adequacy --links --source test.en --output overlooked forward.links
 [[ $(cat overlooked) == $'c e\nb c d\na c d e f' ]] || fail "other words have no link: $(cat overlooked)"
 prints '"overlooked": 7' adequacy --json --source test.en system.weights
+printf '0 0 0\n0.5 0.5 0\n2 1 1\n' >spread  # 0, 1 and 1.5 bits
+prints '^spread .* 0\.833$' adequacy spread
+printf '0.5 -0.5\n' >negative
+refused 'negative:1: "-0.5" is not a weight' "$evaluate" adequacy negative
 printf '0.5 0.5\n0.2 0.3 0.5\n' >uneven
 refused 'uneven:2: has 3 weights, expected 2: ' "$evaluate" adequacy uneven
 refused 'uneven:1: has 2 weights, expected 6: ' "$evaluate" adequacy --source test.en uneven

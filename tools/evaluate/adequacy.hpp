@@ -17,7 +17,7 @@
 
 namespace evaluation {
 
-/// Source words that receive too little attention.
+/// Source words that receive too little attention, and the spread of the weights.
 struct adequacy_command : command {
     std::string source, output;
     bool of_links = false;
@@ -27,7 +27,7 @@ struct adequacy_command : command {
     void declare(CLI::App& app) override
     {
         app.description("Source words that a translation overlooks: those that receive less than --threshold\n"
-                        "attention in total. Each target word distributes 1.");
+                        "attention in total. Each target word distributes 1. Also the mean entropy of the weights.");
         declare_systems(app,
                         "weights, as `translate align --weights` writes them: a line for each target word with a\n"
                         "number for each source word and the end; a blank line after each pair",
@@ -65,11 +65,16 @@ struct adequacy_command : command {
         report result;
         result.table = {{"system", "overlooked", sure.title(), "words", "of", "sentences", "of"}};
         result.note = fmt::format("overlooked: source words with attention below {:g}, in percent", how.threshold);
+        if (!of_links) {
+            result.table.front().push_back("entropy");
+            result.note += "\nentropy: of the weights of a target word, in bits; the mean";
+        }
         result.data = {{"metric", "adequacy"}, {"threshold", how.threshold}, {"systems", json::array()}};
         std::optional<std::size_t> sentences;
         for (const corpus& file : read(systems)) {
+            mean entropy;
             const std::vector<std::vector<double>> received =
-                of_links ? from_links(file, *from) : from_weights(file, from);
+                of_links ? from_links(file, *from) : from_weights(file, from, entropy);
             if (sentences.value_or(received.size()) != received.size())
                 throw heed::error(fmt::format("{} has {}, {} has {}; the numbers must be equal", file.name,
                                               heed::counted(received.size(), "pair"), systems.front(), *sentences));
@@ -82,6 +87,10 @@ struct adequacy_command : command {
                                     std::to_string(sum.overlooked), std::to_string(sum.words),
                                     std::to_string(sum.affected), std::to_string(sum.sentences)});
             json data = json_of(spread);
+            if (!of_links) {
+                result.table.back().push_back(fmt::format("{:.3f}", entropy.value()));
+                data["entropy"] = entropy.value();
+            }
             data["file"] = file.name;
             data["overlooked"] = sum.overlooked;
             data["words"] = sum.words;
@@ -95,6 +104,12 @@ struct adequacy_command : command {
     }
 
 private:
+    struct mean {
+        double sum = 0;
+        std::size_t count = 0;
+        double value() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+    };
+
     static std::vector<std::vector<double>> from_links(const corpus& file, const corpus& from)
     {
         require_as_many(file.name, file.lines.size(), from);
@@ -112,7 +127,8 @@ private:
         return result;
     }
 
-    static std::vector<std::vector<double>> from_weights(const corpus& file, const std::optional<corpus>& from)
+    static std::vector<std::vector<double>> from_weights(const corpus& file, const std::optional<corpus>& from,
+                                                         mean& entropy)
     {
         std::vector<std::vector<double>> result;
         std::vector<std::vector<double>> rows;
@@ -139,6 +155,8 @@ private:
                 throw heed::error(fmt::format("{}: has {}, expected {}: one for each source word and one for the "
                                               "end; a blank line ends a pair",
                                               where, heed::counted(rows.back().size(), "weight"), wanted));
+            entropy.sum += heed::metrics::attention_entropy(rows.back());
+            ++entropy.count;
         }
         if (!rows.empty()) finish();
         if (from && result.size() != from->lines.size())
@@ -154,7 +172,7 @@ private:
         for (const std::string& each : line) {
             const char* const end = each.data() + each.size();
             const auto read = std::from_chars(each.data(), end, numbers.emplace_back());
-            if (read.ptr != end || read.ec != std::errc{} || !std::isfinite(numbers.back()))
+            if (read.ptr != end || read.ec != std::errc{} || !std::isfinite(numbers.back()) || numbers.back() < 0)
                 throw heed::error(
                     fmt::format("{}: \"{}\" is not a weight; if these are links, pass --links", where, each));
         }

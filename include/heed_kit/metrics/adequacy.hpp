@@ -4,6 +4,8 @@
 #include <heed/core/errors.hpp>
 #include <heed_kit/metrics/alignment_error.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -50,6 +52,26 @@ inline std::vector<double> attention_received(const links& all, std::size_t sour
         if (std::cmp_less(link.first, source_words) && link.first >= 0)
             ++received[static_cast<std::size_t>(link.first)];
     return received;
+}
+
+/// How widely the weights of one target word are spread: their entropy, in bits.
+///
+///     H = −Σ_i p_i log₂ p_i,  p_i = α_i / Σ_k α_k
+///
+/// 0 if one position has all the weight, log₂ n if n positions share it equally; 0 for a row without positive weight.
+/// Throws heed::error for a weight that is negative or not a number.
+template <class Row>
+double attention_entropy(const Row& row)
+{
+    double sum = 0, of_logs = 0;  // Σ α, Σ α log₂ α
+    for (const auto& each : row) {
+        const double weight = static_cast<double>(each);
+        if (!(weight >= 0))
+            throw error("attention_entropy: the weight " + std::to_string(weight) + " is not 0 or more");
+        sum += weight;
+        if (weight > 0) of_logs += weight * std::log2(weight);
+    }
+    return sum > 0 ? std::max(0.0, std::log2(sum) - of_logs / sum) : 0;
 }
 
 /// The source words with a_i < threshold, in order. The papers give examples but no definition; this definition is

@@ -36,6 +36,19 @@ TEST_CASE("received attention is summed over target words, without the end words
                          heed::error);
 }
 
+TEST_CASE("the entropy of weights is in bits, and does not depend on their sum")
+{
+    using row = std::vector<double>;
+    CHECK(attention_entropy(row{1, 0, 0}) == 0);
+    CHECK(attention_entropy(row{0.25, 0.25, 0.25, 0.25}) == 2);
+    CHECK(attention_entropy(row{4, 2, 2}) == 1.5);
+    CHECK(attention_entropy(row{3e-300, 0}) == 0);
+    CHECK(attention_entropy(row{}) == 0);
+    CHECK(attention_entropy(row{0, 0}) == 0);
+    CHECK_THROWS_WITH_AS(attention_entropy(row{1, -0.5}), "attention_entropy: the weight -0.500000 is not 0 or more",
+                         heed::error);
+}
+
 TEST_CASE("an empty translation overlooks every word; an empty source has no words")
 {
     const std::vector<std::vector<float>> nothing;
