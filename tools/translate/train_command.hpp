@@ -150,8 +150,11 @@ struct train_command {
                "temporal       divided by past scores (Sankaran et al. 2016)\n"
                "rnnsearch:     location-aware, structural-biases, fertility,\n"
                "               gated-coverage, recurrent (stateful); sparsemax,\n"
-               "               entmax, sigmoid, decayed-temporal; gated, grouped\n"
-               "sankaran:      coverage, local-m, recent-temporal, local-temporal\n"
+               "               entmax, sigmoid, decayed-temporal; gated, grouped;\n"
+               "               monotonic, chunkwise (of 4 words): expected alignments,\n"
+               "               soft also in search\n"
+               "sankaran:      coverage, local-m, recent-temporal, local-temporal,\n"
+               "               learned-temporal (a learned connection, its footnote 3)\n"
                "luong:         dot, general, concat, location; local-m-dot,\n"
                "               local-m-general, local-p-dot, local-p-general")
             ->check(CLI::IsMember(choices_of("attention", systems())).description(""))
