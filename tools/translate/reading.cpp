@@ -84,13 +84,13 @@ struct given_links {
 /// Reads pairs as the tokens of a model.
 class pairs_reader {
 public:
-    /// `links`: if given, `links` of each pair are set, and checked even if the pair is too long.
+    /// `given`: unless null, `links` of each pair are set, and checked even if the pair is too long.
     pairs_reader(const text_side& source, const word_tokens_of& source_tokens, const text_side& target,
-                 const word_tokens_of& target_tokens, const options& how, const given_links* links)
+                 const word_tokens_of& target_tokens, const options& how, const given_links* given)
         : source_(source, source_tokens),
           target_(target, target_tokens),
           how_(how),
-          links_(links),
+          links_(given),
           lines_(source.lines()),
           left_(lines_)
     {}
