@@ -11,11 +11,11 @@ sentences 40 2 valid
 # numbers FILE: the parameters of a model.
 numbers() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 fresh() { rm -f model.safetensors*; }
-# links FILE: word i of each line is translated as the word with the same distance from the end.
-links() { awk '{ line = ""; for (i = 0; i < NF; ++i) line = line (i ? " " : "") i "-" NF - 1 - i; print line }' "$1"; }
-links train.a >links
+# links_of FILE: word i of each line is translated as the word with the same distance from the end.
+links_of() { awk '{ line = ""; for (i = 0; i < NF; ++i) line = line (i ? " " : "") i "-" NF - 1 - i; print line }' "$1"; }
+links_of train.a >links
 # agreement LINKS [OPTION...]: the share of the words of the validation text whose links are right, in percent.
-links valid.a >expected
+links_of valid.a >expected
 agreement()
 {
     "$translate" align --model model.safetensors --source valid.a --target valid.b --threads 1 --link-all "$@" >found 2>log || fail "aligning"
@@ -129,8 +129,8 @@ refused 'short has 9 lines, train.a has 300; expected the links of each pair' tr
 { cat links; echo 0-0; } >long
 refused 'long has 301 lines, train.a has 300' train --guided-alignment long
 printf '9-0\n' | cat - <(tail -n +2 links) >outside
-words=$(head -n 1 train.a | wc -w)
-refused "outside:1: the link 9-0, but the sentences have $words word" train --guided-alignment outside
+length=$(head -n 1 train.a | wc -w)
+refused "outside:1: the link 9-0, but the sentences have $length word" train --guided-alignment outside
 printf '0-9\n' | cat - <(tail -n +2 links) >outside
 refused 'outside:1: the link 0-9, but' train --guided-alignment outside
 refused 'outside:1: the link 0-9, but' train --guided-alignment outside --bpe-codes codes
@@ -176,5 +176,5 @@ fresh
 train "${raw[@]}" raw.found || fail "links of translate align"
 fresh
 sed '1s/.*/9-0/' raw.links >outside
-refused "outside:1: the link 9-0, but the sentences have $((words + 1)) word" train "${raw[@]}" outside
+refused "outside:1: the link 9-0, but the sentences have $((length + 1)) word" train "${raw[@]}" outside
 no_temporaries
