@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,6 +85,43 @@ inline std::optional<std::pair<double, double>> parse_betas(const std::string& t
     return betas;
 }
 
+/// A penalty of --penalty.
+struct weighted_penalty {
+    std::string name;
+    double weight = 0;
+};
+
+/// The names of heed::seq2seq::objective that --penalty accepts.
+inline constexpr const char* penalty_names[] = {"doubly-stochastic", "coverage", "monotone"};
+
+/// Parses --penalty NAME:WEIGHT,…; no penalties if the text is empty. Throws heed::error for other texts.
+inline std::vector<weighted_penalty> parse_penalties(const std::string& text)
+{
+    std::vector<weighted_penalty> all;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t comma = std::min(text.find(',', begin), text.size());
+        const std::string one = text.substr(begin, comma - begin);
+        const std::size_t colon = one.find(':');
+        weighted_penalty penalty{one.substr(0, colon)};
+        const auto is_named = [&](const auto& each) { return each == penalty.name; };
+        if (std::none_of(std::begin(penalty_names), std::end(penalty_names), is_named))
+            throw heed::error("there is no penalty \"" + penalty.name +
+                              "\"; choose doubly-stochastic, coverage or monotone");
+        if (std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.name == penalty.name; }))
+            throw heed::error("the penalty " + penalty.name + " is given twice");
+        const char* const end = one.data() + one.size();
+        const auto [stop, failure] =
+            std::from_chars(colon == one.npos ? end : one.data() + colon + 1, end, penalty.weight);
+        if (failure != std::errc{} || stop != end || !std::isfinite(penalty.weight) || !(penalty.weight > 0))
+            throw heed::error("the penalty \"" + one + "\" has no weight above 0; expected one such as " +
+                              penalty.name + ":0.1");
+        all.push_back(std::move(penalty));
+        begin = comma + 1;
+        if (begin == text.size()) throw heed::error("\"" + text + "\" ends with a comma");
+    }
+    return all;
+}
+
 /// The encoding of --reverse-source in a file. "1" marks models that read the sentence with its words reversed, so that
 /// positions count from its end. A program that wrote these rejects "2".
 struct stored_direction {
@@ -135,6 +175,9 @@ struct options {
     std::size_t max_updates = 0;              // 0: no limit
     std::size_t accumulate = 1, average = 0;  // 0: no averaging
     bool bfloat16 = false;
+    std::string penalty;         // "NAME:WEIGHT,…" of attention weights; empty: none
+    double guided_weight = 0.5;  // of given links, per target token
+    std::size_t guided_shift = 0;
     bool raw = false;                  // raw text; the following options apply to it
     std::size_t subword_vocab = 4000;  // number per language
     std::string subword_model = "bpe", casing = "truecase";
@@ -230,6 +273,9 @@ struct options {
                option_help{"Training", "round the operands of matrix products in training to bfloat16;\n"
                                        "weights, gradients and sums remain in float. A step takes half\n"
                                        "the time on processors with AMX, and more on most others"});
+        member("penalty", self.penalty);
+        member("guided-weight", self.guided_weight);
+        member("guided-shift", self.guided_shift);
         member("raw", self.raw,
                option_help{"Raw text", "read ordinary text: split it into words, symbols and\n"
                                        "subwords, and write detokenized translations"});

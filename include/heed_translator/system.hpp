@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -45,11 +46,15 @@ struct part_of_lesson {
     bool learns = true;  ///< false: there were fewer sentences than processes, and this process contributes zero
 };
 
+/// Links (i, j) of source token i and target token j of a sentence pair, both from 0, as heed::penalty::links.
+using token_links = std::vector<std::pair<int, int>>;
+
 /// A training batch. `only`: the words of the softmax, which include those of the references; if not given, all words.
 struct training_step_input {
     batch examples;
     std::optional<std::vector<std::uint32_t>> only;
     std::optional<part_of_lesson> part{};  ///< if `examples` are only part of the sentences
+    std::vector<token_links> links{};      ///< for guided alignment: of each sentence; otherwise empty
 };
 
 /// This process's part of a batch, one of `of` parts: sentences are distributed in snake order, so that the parts of a
@@ -83,7 +88,9 @@ public:
         virtual double sum(heed::ad::tape<float>& on, const variables& lifted, double loss) = 0;
     };
 
-    /// One update with the gradient of all these batches, summed over all processes.
+    /// One update with the gradient of all these batches, summed over all processes. The gradient includes those of
+    /// the penalties and of guided alignment; the returned loss does not. Throws heed::error if these are given, but
+    /// has_position_weights() is false.
     step_stats train(std::span<training_step_input> together, const options& how, heed::random_source& random,
                      double rate, gradient_exchange* others = nullptr);
 
@@ -97,6 +104,9 @@ public:
 
     /// Whether it has attention weights.
     virtual bool has_attention() const = 0;
+
+    /// Whether it has a single attention weight for each source position, as penalties and guided alignment require.
+    virtual bool has_position_weights() const = 0;
 
     /// The weights of forced decoding, if the model has a weight per dimension: [words + 1][source words + 1,
     /// dimensions], end words included. Otherwise empty.
@@ -137,8 +147,9 @@ protected:
     explicit system(const options& how);
 
     /// Lifts the model onto a tape, records the loss of a batch, and computes the gradients, unless this process does
-    /// not learn from its part. Returns the loss, the mean with the weights of the batch, and adds the variables of the
-    /// model to `lifted`, in the order of parameters(). `others` are notified before the backward pass.
+    /// not learn from its part. Returns the cross-entropy, the mean with the weights of the batch, and adds the
+    /// variables of the model to `lifted`, in the order of parameters(). `others` are notified before the backward
+    /// pass.
     virtual float record(heed::ad::tape<float>& on, const training_step_input& one, const options& how,
                          const heed::nn::dropout& drop, variables& lifted, gradient_exchange* others) = 0;
 

@@ -34,6 +34,8 @@ static const rnnsearch_choice rnnsearch_choices[] = {
     {"entmax", make<makers::rnnsearch_entmax>},
     {"sigmoid", make<makers::rnnsearch_sigmoid>},
     {"decayed-temporal", make<makers::rnnsearch_decayed_temporal>},
+    {"monotonic", make<makers::rnnsearch_monotonic>},
+    {"chunkwise", make<makers::rnnsearch_chunkwise>},
     {"gated", make<makers::rnnsearch_gated>},
     {"grouped", make<makers::rnnsearch_grouped>},
 };

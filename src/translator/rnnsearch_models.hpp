@@ -11,8 +11,10 @@
 #include <heed/nn/cells.hpp>
 #include <heed/nn/gated_coverage.hpp>
 #include <heed/nn/gru.hpp>
+#include <heed/normalize/chunkwise.hpp>
 #include <heed/normalize/decayed_temporal.hpp>
 #include <heed/normalize/entmax15.hpp>
+#include <heed/normalize/monotonic.hpp>
 #include <heed/normalize/sigmoid.hpp>
 #include <heed/normalize/sparsemax.hpp>
 #include <heed/score/additive_grouped.hpp>
@@ -126,6 +128,20 @@ struct sigmoid {
 struct decayed_temporal {
     auto operator()(const auto&, const sizes&) const { return normalize::decayed_temporal{0.5, 0.5}; }
 };
+struct monotonic {
+    template <class T>
+    auto operator()(const nn::initializers<T>&, const sizes&) const
+    {
+        return normalize::monotonic{heed::filled<T, 1>({1}, T(-1))};  // below 0: see normalize::monotonic
+    }
+};
+struct chunkwise {
+    template <class T>
+    auto operator()(const nn::initializers<T>& init, const sizes& n) const
+    {
+        return normalize::chunkwise{4, heed::filled<T, 1>({1}, T(1)), monotonic{}(init, n)};
+    }
+};
 struct gate {
     auto operator()(const auto& init, const sizes& n) const
     {
@@ -172,6 +188,8 @@ using rnnsearch_sparsemax = rnnsearch_of<weighing::additive<heed::normalize::spa
 using rnnsearch_entmax = rnnsearch_of<weighing::additive<heed::normalize::entmax15>>;
 using rnnsearch_sigmoid = rnnsearch_of<weighing::additive<weighing::sigmoid>>;
 using rnnsearch_decayed_temporal = rnnsearch_of<weighing::additive<weighing::decayed_temporal>>;
+using rnnsearch_monotonic = rnnsearch_of<weighing::additive<weighing::monotonic>>;
+using rnnsearch_chunkwise = rnnsearch_of<weighing::additive<weighing::chunkwise>>;
 using rnnsearch_gated = rnnsearch_of<weighing::additive<heed::normalize::softmax, weighing::gate>>;
 using rnnsearch_grouped = rnnsearch_of<weighing::grouped>;
 

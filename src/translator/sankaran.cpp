@@ -21,6 +21,7 @@ static const sankaran_choice sankaran_choices[] = {
     {"local-m", make<makers::sankaran_local_m>},
     {"recent-temporal", make<makers::sankaran_recent_temporal>},
     {"local-temporal", make<makers::sankaran_local_temporal>},
+    {"learned-temporal", make<makers::sankaran_learned_temporal>},
 };
 
 }  // namespace detail

@@ -40,6 +40,14 @@ inline auto recent_temporal(const options& how)
 {
     return with(normalize::recent_temporal{how.last}, combine::direction_split{});
 }
+struct learned_temporal_factory {
+    template <class T>
+    auto operator()(const heed::nn::initializers<T>& init, const heed::seq2seq::sizes&) const
+    {
+        return normalize::learned_temporal{init.zeros(1)};
+    }
+};
+inline auto learned_temporal(const options&) { return with(learned_temporal_factory{}, combine::direction_split{}); }
 inline auto local_temporal(const options& how)
 {
     return with(normalize::local_m{how.window, normalize::temporal{}}, combine::weighted_sum{});
@@ -54,6 +62,7 @@ using sankaran_temporal = sankaran_of<sankaran_attentions::temporal>;
 using sankaran_coverage = sankaran_of<sankaran_attentions::coverage>;
 using sankaran_local_m = sankaran_of<sankaran_attentions::local_m>;
 using sankaran_recent_temporal = sankaran_of<sankaran_attentions::recent_temporal>;
+using sankaran_learned_temporal = sankaran_of<sankaran_attentions::learned_temporal>;
 using sankaran_local_temporal = sankaran_of<sankaran_attentions::local_temporal>;
 
 }  // namespace makers

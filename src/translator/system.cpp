@@ -58,11 +58,13 @@ training_step_input part_of(const training_step_input& whole, std::size_t proces
                               {heed::word_ids(S, n, 0), std::vector<float>(S * n)},
                               0},
                              whole.only,
+                             {},
                              {}};
     std::vector<std::size_t> real(n);
     for (std::size_t k = 0; k < n; ++k) {
         const std::size_t b = which[k];
         real[k] = from.source.real[b];
+        if (!whole.links.empty()) mine.links.push_back(whole.links[b]);
         for (std::size_t t = 0; t < T; ++t) mine.examples.source.words(t, k) = from.source.words(t, b);
         for (std::size_t s = 0; s < S; ++s) {
             mine.examples.previous(s, k) = from.previous(s, b);

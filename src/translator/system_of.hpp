@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/combine/elementwise_sum.hpp>
+#include <heed/combine/grouped_sum.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/packed.hpp>
@@ -37,6 +38,30 @@ template <class Model>
 std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const Model& model, const packed_of<Model>* packed,
                                                              const heed::seq2seq::source_batch& sentences);
 
+namespace detail {
+
+/// Whether the result of this attention has a single weight for each source position: not fixed_context, and no weights
+/// per dimension or group of dimensions.
+template <class Attention>
+inline constexpr bool weighs_each_position = false;
+template <class Attention>
+    requires requires(const Attention& attention) { attention.combine; }
+inline constexpr bool weighs_each_position<Attention> = requires(const Attention& attention)
+{
+    requires !std::is_same_v<std::remove_cvref_t<decltype(attention.combine)>, heed::combine::elementwise_sum>;
+    requires !std::is_same_v<std::remove_cvref_t<decltype(attention.combine)>, heed::combine::grouped_sum>;
+};
+
+}  // namespace detail
+
+/// As above, for a model. The models without `decoder.attention` average over heads and layers.
+template <class Model>
+inline constexpr bool weighs_positions = true;
+template <class Model>
+    requires requires(const Model& model) { model.decoder.attention; }
+inline constexpr bool weighs_positions<Model> =
+    detail::weighs_each_position<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.attention)>>;
+
 /// Wraps a model as a system: any model with the training interface of heed::seq2seq::translator, and decoding.
 template <class Model>
 class system_of final : public system {
@@ -60,6 +85,8 @@ public:
         const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
         return begin_search<Model>(model_, nullptr, one)->has_attention();
     }
+
+    bool has_position_weights() const override { return weighs_positions<Model>; }
 
     std::vector<std::vector<float>> weights_by_dimension(const heed::seq2seq::id_sentence& source,
                                                          const heed::seq2seq::id_sentence& target) const override

@@ -65,6 +65,31 @@ weights_fit()
 align --weights weights >output || fail "--weights"
 weights_fit weights links || fail "weights do not match the links: $(head -n 5 weights)"
 
+# near ONE OTHER: the numbers of two files differ by at most 1e-4.
+near()
+{
+    paste -d '|' "$1" "$2" | awk -F '|' '{
+            if (split($1, one, " ") != (n = split($2, other, " "))) exit 1
+            for (i = 1; i <= n; ++i) { d = one[i] - other[i]; if (d < -1e-4 || d > 1e-4) exit 1 }
+        }'
+}
+
+# --shift 1: each word has the weights of the next step. The step that outputs the end of a translation has the same
+# weights as the step that outputs one more word.
+align --shift 0 --weights unshifted | cmp - links || fail "--shift 0"
+cmp weights unshifted || fail "--shift 0 changes weights"
+sed 's/$/ eins/' valid.b >longer.b
+"$translate" align --model model.safetensors --source valid.a --target longer.b --threads 1 --weights longer >output 2>log || fail "longer"
+align --shift 1 --weights shifted >shifted_links || fail "--shift 1"
+near shifted weights && fail "--shift 1 changes nothing: the test is ineffective"
+# The rows of the longer translations from the second on.
+awk '$0 == "" { print; first = 0; next } first++ { print }' longer >expected
+near shifted expected || fail "--shift 1 does not show the weights of the next steps"
+weights_fit shifted shifted_links || fail "shifted links do not match their weights"
+align --shift 1 --picture shifted.svg >output || fail "--picture with --shift"
+align --picture picture.svg >output || fail "--picture"
+cmp -s shifted.svg picture.svg && fail "the picture does not show shifted weights"
+
 # A picture in which gold links are marked.
 sed 's/.*/0-0/' valid.a >by_hand
 align --picture picture.svg --gold by_hand --pictures 2 >output || fail "--picture"
@@ -87,12 +112,13 @@ for more in '' '--system luong --reverse-source'; do
         train --model pieces.safetensors --source few.a --target few.b --bpe-codes codes --epochs 1 $more || fail "training on characters"
         train --model split.safetensors --source split.few.a --target split.few.b --epochs 1 $more || fail "training on split text"
     }
-    "$translate" align --model pieces.safetensors "${pairs[@]}" --weights weights >output 2>log || fail "aligning subwords"
-    in_order output || fail "links of subwords: $(head -n 5 output)"
-    weights_fit weights output || fail "weights of subwords: $(head -n 5 weights)"
-    "$translate" align --model split.safetensors --source split.valid.a --target split.valid.b --weights split >output 2>log ||
-        fail "split text"
-    paste -d '|' split.valid.a split.valid.b | awk -F '|' '{
+    for shift in 0 1; do
+        "$translate" align --model pieces.safetensors "${pairs[@]}" --shift $shift --weights weights >output 2>log || fail "aligning subwords"
+        in_order output || fail "links of subwords: $(head -n 5 output)"
+        weights_fit weights output || fail "weights of subwords: $(head -n 5 weights)"
+        "$translate" align --model split.safetensors --source split.valid.a --target split.valid.b --shift $shift \
+            --weights split >output 2>log || fail "split text"
+        paste -d '|' split.valid.a split.valid.b | awk -F '|' '{
             columns = split($1, source, " ")
             rows = split($2, target, " ")
             split("", sum)
@@ -116,7 +142,8 @@ for more in '' '--system luong --reverse-source'; do
             }
             getline text < "split"
             getline text < "weights"
-        }' || fail "weights of words do not match those of their subwords $more"
+        }' || fail "weights of words do not match those of their subwords $more --shift $shift"
+    done
     rm {pieces,split}.safetensors.checkpoint
 done
 
@@ -202,5 +229,6 @@ refused 'x: --output and --weights are the same file' "${command[@]}" "${pairs[@
 refused 'standard output' bash -c '"$@" >/dev/full' - "${command[@]}" "${pairs[@]}"
 refused 'x: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "${command[@]}" "${pairs[@]}" --weights x --output links
 [[ ! -e x ]] || fail "a rejected command wrote a file"
+misused 'shift' align --model model.safetensors "${pairs[@]}" --shift 2
 misused '--target is required' align --model model.safetensors --source valid.a
 no_temporaries

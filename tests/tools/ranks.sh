@@ -93,6 +93,7 @@ same_numbers two four.1 || fail "idle processes change the model"
 cmp four.1 four.2 || fail "a second run differs"
 
 # Each system, and options that affect a step.
+awk '{ line = ""; for (i = 0; i < NF; ++i) line = line (i ? " " : "") i "-" NF - 1 - i; print line }' train.a >links
 while read -r -a how; do
     for n in 0 3; do
         fresh
@@ -103,6 +104,7 @@ while read -r -a how; do
     same_course system.0.csv system.3.csv || fail "${how[*]}: different losses"
     same_numbers system.0 system.3 || fail "${how[*]}: a different model"
 done <<<"--system transformer --heads 2
+--penalty coverage:0.5,monotone:0.2 --guided-alignment links --guided-shift 1
 --system luong --input-feeding --accumulate 2 --average 2 --bpe 3
 --system choi --candidates 3:2${HEED_TEST_EXHAUSTIVE:+
 --system convs2s

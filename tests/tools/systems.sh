@@ -39,11 +39,14 @@ rnnsearch --attention gated-coverage
 rnnsearch --attention recurrent
 rnnsearch --attention sparsemax
 rnnsearch --attention grouped
+rnnsearch --attention monotonic
+rnnsearch --attention chunkwise
 choi --context --attention additive-y
 choi --attention additive
 sankaran --attention coverage --coverage 4
 sankaran --attention local-temporal --window 2
 sankaran --attention recent-temporal --last 2
+sankaran --attention learned-temporal
 luong --attention none --reverse-source
 luong --attention local-p-general --input-feeding --layers 2 --reverse-source
 luong --attention location --layers 1 --longest 9
@@ -54,9 +57,9 @@ transformer --layers 1 --heads 1 --share-embeddings none
 SYSTEMS
 
 # An ensemble of a conditional GRU, convolutions and RNNsearch; a model with another vocabulary is rejected.
-"$translate" run --model 0.safetensors --model 8.safetensors --model 14.safetensors --input some >output 2>log ||
+"$translate" run --model 0.safetensors --model 10.safetensors --model 17.safetensors --input some >output 2>log ||
     fail "an ensemble of different systems"
-refused 'does not read the same words' "$translate" run --model 0.safetensors --model 15.safetensors --input some
+refused 'does not read the same words' "$translate" run --model 0.safetensors --model 18.safetensors --input some
 
 contradicts '--heads: --system luong does not support it; omit it, or use --system transformer' \
     "${training[@]}" --system luong --heads 2

@@ -38,6 +38,19 @@ training_step_input some_batch(std::size_t sentences)
     return {seq2seq::make_training_batch<float>(from, to), {}, {}};
 }
 
+/// The same batch with a link for each target word.
+training_step_input with_links(training_step_input one)
+{
+    const auto target = one.examples.target_lengths();
+    for (std::size_t b = 0; b < one.examples.source.words.batch; ++b) {
+        translator::token_links& links = one.links.emplace_back();
+        for (std::size_t j = 0; j + 1 < target[b]; ++j)
+            links.emplace_back(static_cast<int>(below(one.examples.source.real[b], 4, 10 * b + j)),
+                               static_cast<int>(j));
+    }
+    return one;
+}
+
 /// The gradients that a process passes to the others.
 struct given final : translator::system::gradient_exchange {
     double loss = 0;
@@ -163,6 +176,17 @@ TEST_CASE("the gradients of the parts add up to that of the whole batch, includi
     two = small("luong");
     two.input_feeding = true;
     require_the_same(two, {some_batch(5)});
+}
+
+TEST_CASE("penalties and links in parts")
+{
+    for (const std::string name : {"rnnsearch", "luong", "transformer"}) {
+        translator::options how = small(name);
+        how.input_feeding = name == "luong";
+        how.penalty = "coverage:0.5,monotone:0.25,doubly-stochastic:0.5";
+        how.guided_shift = 1;
+        require_the_same(how, {with_links(some_batch(7)), with_links(some_batch(2))});
+    }
 }
 
 TEST_CASE("several batches for one update, in parts, some without a sentence")

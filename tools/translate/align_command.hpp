@@ -31,10 +31,12 @@ namespace translation {
 namespace fs = std::filesystem;
 
 /// The attention weights of forced decoding: for each pair, a matrix between words, including the row and column of the
-/// end words. After an interrupt it returns early and some matrices are missing.
+/// end words. A token has the weights of the step that outputs it or, with a `shift` of 1, of the next step, whose
+/// input it is (Chen, Sun and Liu 2020); the end word always has those of its step. After an interrupt it returns early
+/// and some matrices are missing.
 inline std::vector<weight_rows> force_all(const std::vector<translator_file>& files,
                                           const heed::text::parallel_corpus& pairs, std::size_t batch_size,
-                                          progress* seen = nullptr)
+                                          std::size_t shift, progress* seen = nullptr)
 {
     const translator_file& file = files.front();
     const models with(files);
@@ -47,6 +49,9 @@ inline std::vector<weight_rows> force_all(const std::vector<translator_file>& fi
         for (std::size_t k = 0; k < which.size(); ++k) {
             const std::size_t i = which[k];
             word_tokens words = file.target.tokens_of_words(pairs.target[i]);
+            for (std::size_t j = 0; j + 1 < words.size(); ++j) {
+                for (std::size_t& token : words[j]) token += shift;
+            }
             all[i] = between_words(file.source, pairs.source[i], forced[k].weights, std::move(words), false);
         }
         if (seen != nullptr) seen->add(which.size());
@@ -58,23 +63,31 @@ inline std::vector<weight_rows> force_all(const std::vector<translator_file>& fi
 struct align_command {
     std::vector<fs::path> paths;
     fs::path source, target, output, weights, tokens, picture, gold;
-    std::size_t batch = 64, pictures = 10;
+    std::size_t batch = 64, pictures = 10, shift = 0;
     bool link_all = false;
 
     void declare(CLI::App& app)
     {
         app.description("Word alignments of given translations, from the model's attention during forced decoding.");
-        app.footer("One line per pair in Pharaoh's notation: i-j, source word i and target word j from 0. Each target\n"
-                   "word is linked to the source word with the largest weight, or to none if that is the end of the\n"
-                   "sentence. A pair with an empty line has no links.\n"
-                   "Links are between words even for a --bpe model: weights are summed over the subwords of a source\n"
-                   "word and averaged over those of a target word. `evaluate align` scores and symmetrizes them.\n\n"
-                   "Example:\n"
-                   "  translate align --model en-de.safetensors --source test.en --target test.de --output test.links");
+        app.footer(
+            "One line per pair in Pharaoh's notation: i-j, source word i and target word j from 0. Each target\n"
+            "word is linked to the source word with the largest weight, or to none if that is the end of the\n"
+            "sentence. A pair with an empty line has no links.\n"
+            "Links are between words even for a --bpe model: weights are summed over the subwords of a source\n"
+            "word and averaged over those of a target word. `evaluate align` scores and symmetrizes them.\n"
+            "--shift 1 gives each target token the weights of the next step, whose input it is: these often align\n"
+            "better (Chen, Sun and Liu 2020). The last token has the weights of the step that outputs the end of\n"
+            "the sentence. --weights and --picture show the same weights.\n\n"
+            "Example:\n"
+            "  translate align --model en-de.safetensors --source test.en --target test.de --output test.links");
         add_models(app, paths);
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
         app.add_option("--target", target, "translations, line by line")->required()->type_name("FILE");
         app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
+        add_count(app, "--shift", shift,
+                  "weights of a target token: 0: of the step that outputs it; 1: of\n"
+                  "the next step",
+                  CLI::Range(std::size_t{0}, std::size_t{1}).description(""));
         app.add_flag("--link-all", link_all, "link every target word, ignoring the end of the sentence");
         app.add_option("--weights", weights,
                        "also write the weights: a line for each target word with a number\n"
@@ -111,7 +124,7 @@ struct align_command {
         if (!gold.empty()) by_hand = read_gold(gold, source, shown(files.front(), pairs));
         stop_politely();
         progress line(pairs.size());
-        const std::vector<weight_rows> all = force_all(files, pairs, batch, &line);
+        const std::vector<weight_rows> all = force_all(files, pairs, batch, shift, &line);
         line.clear();
         if (interrupted() != 0) return 128 + interrupted();
         std::string links, numbers;

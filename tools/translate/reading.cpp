@@ -3,6 +3,7 @@
 
 #include <heed/io/atomic_file.hpp>
 #include <heed/io/safetensors.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
 
 namespace translation {
 
@@ -74,17 +75,24 @@ std::size_t shard_of(std::size_t pair, std::size_t shards)
     return shards == 1 ? 0 : heed::below(shards, heed::mix(shards), pair);
 }
 
+/// The links between words of each line, and their file.
+struct given_links {
+    const link_lines& between_words;
+    const fs::path& path;
+};
+
 /// Reads pairs as the tokens of a model.
 class pairs_reader {
 public:
+    /// `given`: unless null, `links` of each pair are set, and checked even if the pair is too long.
     pairs_reader(const text_side& source, const word_tokens_of& source_tokens, const text_side& target,
-                 const word_tokens_of& target_tokens, const options& how)
-        : source_(source.numbers()),
-          target_(target.numbers()),
-          source_tokens_(source_tokens),
-          target_tokens_(target_tokens),
+                 const word_tokens_of& target_tokens, const options& how, const given_links* given)
+        : source_(source, source_tokens),
+          target_(target, target_tokens),
           how_(how),
-          left_(source.lines())
+          links_(given),
+          lines_(source.lines()),
+          left_(lines_)
     {}
 
     /// The next pair that is not too long; false at the end.
@@ -92,8 +100,9 @@ public:
     {
         for (; left_ > 0; ++left_out) {
             --left_;
-            read(source_, source_tokens_, source_ids);
-            read(target_, target_tokens_, target_ids);
+            source_.read(source_ids, how_.raw, links_ != nullptr);
+            target_.read(target_ids, how_.raw, links_ != nullptr);
+            if (links_ != nullptr) set_links(lines_ - left_);
             if (how_.max_length > 0 && std::max(source_ids.size(), target_ids.size()) > how_.max_length) continue;
             return true;
         }
@@ -101,22 +110,58 @@ public:
     }
 
     id_sentence source_ids, target_ids;
+    token_links links;  // between tokens, if given: each link of words links all their tokens
     std::size_t left_out = 0;
 
 private:
-    void read(heed::text::spilled_numbers::reader& from, const word_tokens_of& tokens, id_sentence& to)
+    struct side_reader {
+        side_reader(const text_side& side, const word_tokens_of& with)
+            : numbers(side.numbers()), tokens_of(side.tokens_of()), tokens(with)
+        {}
+
+        void read(id_sentence& to, bool raw, bool with_words)
+        {
+            numbers.next(numbers.next(), line);
+            to.clear();
+            tokens.append(line, to);
+            if (!with_words) return;
+            if (!raw) {
+                words = tokens.positions(line);
+                return;
+            }
+            words.assign(tokens_of.next(), {});
+            for (auto& word : words) {
+                word.resize(tokens_of.next());
+                for (std::size_t& token : word) token = tokens_of.next();
+            }
+        }
+
+        heed::text::spilled_numbers::reader numbers, tokens_of;
+        const word_tokens_of& tokens;
+        std::vector<std::uint32_t> line;
+        word_tokens words;
+    };
+
+    void set_links(std::size_t line)
     {
-        from.next(from.next(), words_);
-        to.clear();
-        tokens.append(words_, to);
+        links.clear();
+        for (const auto& [i, j] : links_->between_words[line - 1]) {
+            if (std::cmp_greater_equal(i, source_.words.size()) || std::cmp_greater_equal(j, target_.words.size()))
+                throw heed::error(fmt::format("{}:{}: the link {}-{}, but the sentences have {} and {}; words count "
+                                              "from 0",
+                                              links_->path.string(), line, i, j,
+                                              heed::counted(source_.words.size(), "word"), target_.words.size()));
+            for (const std::size_t from : source_.words[static_cast<std::size_t>(i)]) {
+                for (const std::size_t to : target_.words[static_cast<std::size_t>(j)])
+                    links.emplace_back(static_cast<int>(from), static_cast<int>(to));
+            }
+        }
     }
 
-    heed::text::spilled_numbers::reader source_, target_;
-    const word_tokens_of& source_tokens_;
-    const word_tokens_of& target_tokens_;
+    side_reader source_, target_;
     const options& how_;
-    std::size_t left_;
-    std::vector<std::uint32_t> words_;
+    const given_links* links_;
+    std::size_t lines_, left_;
 };
 
 }  // namespace
@@ -124,19 +169,35 @@ private:
 training_pairs training_text::read(translator_file& file)
 {
     const std::string stamp = this->stamp(file.how);
-    if (auto known = cached(file, stamp)) return std::move(*known);
+    const std::optional<link_lines> between_words = read_links();
+    if (auto known = cached(file, stamp)) {
+        if (between_words) refuse_shards();
+        return std::move(*known);
+    }
 
     const clock::time_point start = clock::now();
     const fs::path folder = from_.cache.has_parent_path() ? from_.cache.parent_path() : fs::path(".");
     text_side source(from_.source, folder), target(from_.target, folder);
+    std::optional<given_links> given;
+    if (between_words) {
+        given.emplace(given_links{*between_words, from_.links});
+        source.keep_words();
+        target.keep_words();
+    }
     read_sides(file, source, target);
+    if (between_words && between_words->size() != source.lines())
+        throw heed::error(fmt::format("{} has {}, {} has {}; expected the links of each pair, an empty line for none",
+                                      from_.links.string(), heed::counted(between_words->size(), "line"),
+                                      from_.source.string(), source.lines()));
     learn_codes(file, source, target);
     word_tokens_of source_tokens(source, file.source), target_tokens(target, file.target);
     build_vocabularies(file, source_tokens, target_tokens);
     source_tokens.number(file.source.vocabulary);
     target_tokens.number(file.target.vocabulary);
 
-    const auto reader = [&] { return pairs_reader(source, source_tokens, target, target_tokens, file.how); };
+    const auto reader = [&] {
+        return pairs_reader(source, source_tokens, target, target_tokens, file.how, given ? &*given : nullptr);
+    };
     std::size_t pairs = source.lines();
     if (file.how.max_length > 0) {
         pairs_reader each = reader();
@@ -151,12 +212,16 @@ training_pairs training_text::read(translator_file& file)
     const std::size_t source_words = file.source.vocabulary.size(), target_words = file.target.vocabulary.size();
     if (pairs <= from_.shard) {
         id_pairs all{heed::text::id_lines(source_words), heed::text::id_lines(target_words)};
+        std::optional<link_lines> links;
+        if (given) links.emplace();
         for (pairs_reader each = reader(); each.next();) {
             all.source.add(each.source_ids);
             all.target.add(each.target_ids);
+            if (links) links->add(each.links);
         }
-        return training_pairs(std::move(all));
+        return training_pairs(std::move(all), std::move(links));
     }
+    if (given) refuse_shards();
 
     const std::size_t shards = (pairs + from_.shard - 1) / from_.shard;
     std::vector<heed::text::shard_size> sizes(shards);
@@ -188,6 +253,24 @@ training_pairs training_text::read(translator_file& file)
     say(fmt::format("{}: {} sentence pairs in {} shards, read in {}; it may be removed after training",
                     from_.cache.string(), pairs, shards, duration_text(seconds_since(start))));
     return training_pairs(heed::text::pair_shards(from_.cache));
+}
+
+/// The links between words of each line, if given.
+std::optional<link_lines> training_text::read_links() const
+{
+    if (from_.links.empty()) return std::nullopt;
+    link_lines all;
+    std::ifstream stream = heed::text::open_text(from_.links);
+    heed::text::sentence_reader lines(stream, from_.links.string(), heed::text::empty_lines::keep);
+    for (std::string_view line; lines.next_line(line);) all.add(heed::metrics::parse_links(line, lines.where()));
+    return all;
+}
+
+void training_text::refuse_shards() const
+{
+    throw heed::error(fmt::format("{}: the text has more pairs than --shard {}, and links of a text in shards are not "
+                                  "supported; use a larger --shard",
+                                  from_.links.string(), from_.shard));
 }
 
 std::string training_text::stamp(const options& how) const

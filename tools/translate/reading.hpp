@@ -65,7 +65,10 @@ inline constexpr std::size_t lines_to_learn_raw_from = 250'000;
 class text_side {
 public:
     /// `folder`: for numbers that do not fit in memory.
-    text_side(fs::path path, const fs::path& folder) : path_(std::move(path)), numbers_(folder) {}
+    text_side(fs::path path, const fs::path& folder) : path_(std::move(path)), numbers_(folder), tokens_of_(folder) {}
+
+    /// Also stores which tokens of a raw line make up each word. Call before read().
+    void keep_words() { keeps_words_ = true; }
 
     /// Counts the lines before reading, so that both sides can be compared before anything is learned.
     void count_lines()
@@ -102,6 +105,7 @@ public:
         const auto add_raw = [&](const sentence& words) {
             const sentence tokens = side.tokens(words);
             add(tokens, forgiving ? asked.tokens(words) : tokens);
+            if (keeps_words_) add_words((forgiving ? asked : side).tokens_of_words(words));
         };
         if (kept_) {
             for (const sentence& words : *kept_) add_raw(words);
@@ -140,6 +144,8 @@ public:
     const heed::text::word_table& words() const { return words_; }
     const heed::text::spilled_numbers& numbers() const { return numbers_; }
     const raw_lines& ends() const { return ends_; }
+    /// For each line of raw text: the number of words and, for each word, the number of tokens and their positions.
+    const heed::text::spilled_numbers& tokens_of() const { return tokens_of_; }
 
 private:
     /// For raw text, the tokens for building vocabularies and the tokens that the model reads.
@@ -149,6 +155,17 @@ private:
         numbers_.push_back(static_cast<std::uint32_t>(read.size()));
         for (const std::string& each : read) numbers_.push_back(words_.see(each, 0));
         ++lines_;
+    }
+
+    /// The last word is the end of the sentence.
+    void add_words(const word_tokens& words)
+    {
+        const auto add = [&](std::size_t number) { tokens_of_.push_back(static_cast<std::uint32_t>(number)); };
+        add(words.size() - 1);
+        for (std::size_t j = 0; j + 1 < words.size(); ++j) {
+            add(words[j].size());
+            for (const std::size_t token : words[j]) add(token);
+        }
     }
 
     /// At most lines_to_learn_raw_from of a file.
@@ -172,6 +189,8 @@ private:
     std::optional<std::vector<sentence>> kept_;
     heed::text::word_table words_;
     heed::text::spilled_numbers numbers_;  // for each line: the number of words, and the words
+    heed::text::spilled_numbers tokens_of_;
+    bool keeps_words_ = false;
     std::size_t lines_ = 0, counted_ = 0;  // lines read; lines counted before
     raw_lines ends_;
 };
@@ -228,6 +247,18 @@ public:
                       ids_.begin() + static_cast<std::ptrdiff_t>(begins_[word + 1]));
     }
 
+    /// The positions of the tokens of each of these words in a line.
+    word_tokens positions(const std::vector<std::uint32_t>& words) const
+    {
+        word_tokens result(words.size());
+        std::size_t next = 0;
+        for (std::size_t j = 0; j < words.size(); ++j) {
+            const std::size_t count = split() ? begins_[words[j] + 1] - begins_[words[j]] : 1;
+            for (std::size_t i = 0; i < count; ++i) result[j].push_back(next++);
+        }
+        return result;
+    }
+
 private:
     bool split() const { return !begins_.empty(); }
 
@@ -244,6 +275,7 @@ struct reading_options {
     fs::path cache;                 // the file of shards
     std::size_t shard = 1'000'000;  // pairs; a longer text is read in shards
     fs::path codes, target_codes;   // byte-pair codes, if given
+    fs::path links;                 // between words, for guided alignment, if given
 };
 
 /// Parallel text for training.
@@ -257,6 +289,8 @@ public:
 
 private:
     std::string stamp(const options& how) const;
+    std::optional<link_lines> read_links() const;
+    [[noreturn]] void refuse_shards() const;
     std::optional<training_pairs> cached(translator_file& file, const std::string& stamp) const;
     void read_sides(translator_file& file, text_side& source, text_side& target) const;
     void learn_codes(translator_file& file, const text_side& source, const text_side& target) const;

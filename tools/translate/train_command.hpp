@@ -35,7 +35,8 @@ namespace fs = std::filesystem;
 
 /// `translate train`
 struct train_command {
-    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings, recipe, cache;
+    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings, recipe, cache,
+        links;
     options how;
     bool resume = false;
     std::size_t shard = 1'000'000;
@@ -61,6 +62,14 @@ struct train_command {
             "it for --resume. The training loss is then smaller, since it covers fewer tokens; validation covers\n"
             "all tokens, and its perplexity may be larger: each training step covers only a subset.\n"
             "The model file is unaffected; `translate run` has a separate --candidates.\n\n"
+            "With --guided-alignment, attention is trained to agree with given links, such as those of\n"
+            "`translate align` or `evaluate align`: line by line links i-j of source word i and target word j,\n"
+            "both from 0. The cost of a target token is --guided-weight times the cross-entropy of its weights with\n"
+            "its links (Chen et al. 2016), for tokens with links; a link of words links all their subwords. The\n"
+            "printed and logged loss is the cross-entropy of the translations, without penalties and links. Both\n"
+            "options require one attention weight per source word: not --attention none, per-dimension or\n"
+            "grouped. The Transformer is guided by the mean of the heads of its last layer but one. A step takes\n"
+            "longer.\n\n"
             "`mpirun -n 4 translate train ...` trains with four processes, on one machine or on several with\n"
             "the same files: each computes a part of every batch. --resume accepts any number of processes.\n\n"
             "A text of more than --shard pairs does not have to fit in memory. It is read once, into a file of\n"
@@ -141,8 +150,11 @@ struct train_command {
                "temporal       divided by past scores (Sankaran et al. 2016)\n"
                "rnnsearch:     location-aware, structural-biases, fertility,\n"
                "               gated-coverage, recurrent (stateful); sparsemax,\n"
-               "               entmax, sigmoid, decayed-temporal; gated, grouped\n"
-               "sankaran:      coverage, local-m, recent-temporal, local-temporal\n"
+               "               entmax, sigmoid, decayed-temporal; gated, grouped;\n"
+               "               monotonic, chunkwise (of 4 words): expected alignments,\n"
+               "               soft also in search\n"
+               "sankaran:      coverage, local-m, recent-temporal, local-temporal,\n"
+               "               learned-temporal (a learned connection, its footnote 3)\n"
                "luong:         dot, general, concat, location; local-m-dot,\n"
                "               local-m-general, local-p-dot, local-p-general")
             ->check(CLI::IsMember(choices_of("attention", systems())).description(""))
@@ -247,6 +259,43 @@ struct train_command {
                 ->type_name("K:N")
                 ->capture_default_str()
                 ->group("Training");
+        app.add_option("--penalty", how.penalty,
+                       "penalties of attention, added to the loss of each sentence:\n"
+                       "doubly-stochastic  equal attention to all source words, once\n"
+                       "                   over all steps (Xu et al. 2015)\n"
+                       "coverage           no repeated attention (See et al. 2017)\n"
+                       "monotone           from left to right (Chorowski et al. 2014)")
+            ->transform(CLI::Validator(
+                [](std::string& text) -> std::string {
+                    try {
+                        std::string all;
+                        for (const weighted_penalty& each : parse_penalties(text))
+                            all += fmt::format("{}{}:{}", all.empty() ? "" : ",", each.name, each.weight);
+                        text = all;  // compared by --resume as text
+                        return "";
+                    } catch (const heed::error& problem) {
+                        return problem.what();
+                    }
+                },
+                ""))
+            ->type_name("NAME:WEIGHT,...")
+            ->group("Training");
+        CLI::Option* const guided = app.add_option("--guided-alignment", links,
+                                                   "links i-j of the words of each training pair, for attention to\n"
+                                                   "agree with")
+                                        ->type_name("FILE")
+                                        ->group("Training");
+        choice("--guided-weight", how.guided_weight, "weight of the links in the loss of a target token")
+            ->needs(guided)
+            ->check(above_zero)
+            ->check(number)
+            ->group("Training");
+        choice("--guided-shift", how.guided_shift,
+               "weights that links guide: 0: of the step that outputs the target\n"
+               "token; 1: of the next step, as in `translate align --shift 1`")
+            ->needs(guided)
+            ->check(CLI::Range(std::size_t{0}, std::size_t{1}).description(""))
+            ->group("Training");
         app.add_option("--dictionary", meanings,
                        "for --candidates: lines \"source target probability\" of tokens;\n"
                        "default: learned from the text")
@@ -273,9 +322,10 @@ struct train_command {
         const auto read = [&] {
             validation = heed::text::read_parallel(valid_source, valid_target);
             file.how = how;
-            training = training_text({source, target, cache_path(), shard, codes, target_codes}).read(file);
+            training = training_text({source, target, cache_path(), shard, codes, target_codes, links}).read(file);
             file.source.forgiving = true;
             file.system = make_system(how, file.source.vocabulary.size(), file.target.vocabulary.size());
+            require_weights(*file.system);
             valid_ids = {file.source.encode(validation.source), file.target.encode(validation.target)};
         };
         // Rank 0 writes the file of a large text; the other ranks then find it.
@@ -312,7 +362,8 @@ private:
     /// Throws if this run cannot write its files, or must not.
     void check_files(std::optional<heed::train::training_lock>& lock, std::optional<training_log>& rows) const
     {
-        const std::vector<fs::path> inputs{source, target, valid_source, valid_target, codes, target_codes, meanings};
+        const std::vector<fs::path> inputs{source, target,       valid_source, valid_target,
+                                           codes,  target_codes, meanings,     links};
         const fs::path checkpoint = checkpoint_path(model);
         if (model.extension() == checkpoint_ending)
             throw heed::error(model.string() + ": is the name of a checkpoint; pass --model the name of the model, " +
@@ -415,10 +466,23 @@ private:
         const heed::nn::limited_numbers limit(std::size_t{1} << 22);  // avoids constructing a large model twice
         const std::size_t words = heed::text::vocabulary::special_words.size() + 1;
         try {
-            make_system(how, words, words);
+            require_weights(*make_system(how, words, words));
         } catch (const heed::nn::too_many_numbers&) {
         } catch (const heed::error& problem) {
             throw program::misuse(problem.what());
+        }
+    }
+
+    /// Throws if penalties or guided alignment are given for a system without the attention weights that they require.
+    void require_weights(const heed::translator::system& chosen) const
+    {
+        if (chosen.has_position_weights()) return;
+        for (const auto& [option, given] :
+             {std::pair("penalty", !how.penalty.empty()), std::pair("guided-alignment", !links.empty())}) {
+            if (given)
+                throw heed::error(fmt::format("--{}: requires one attention weight per source word, which --attention "
+                                              "{} does not have; omit it, or choose another --attention",
+                                              option, how.attention));
         }
     }
 

@@ -165,6 +165,7 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                 for (; at.batch < end; ++at.batch) {
                     training_step_input& one =
                         together.emplace_back(training_step_input{make_batch(pairs, batches[at.batch]), {}});
+                    one.links = training.links(batches[at.batch]);
                     if (lists) one.only = lists->of(one.examples, model.target.vocabulary.size());
                     if (lists) columns += static_cast<double>(one.only->size());
                     words += one.examples.target_words;

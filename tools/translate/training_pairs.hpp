@@ -36,11 +36,50 @@ inline batch make_batch(const id_pairs& from, const std::vector<std::size_t>& wh
     return heed::seq2seq::make_training_batch<float>(sources, targets);
 }
 
+using heed::translator::token_links;
+
+/// Links of sentence pairs, stored consecutively.
+class link_lines {
+public:
+    void add(const token_links& of_pair)
+    {
+        all_.insert(all_.end(), of_pair.begin(), of_pair.end());
+        ends_.push_back(all_.size());
+    }
+
+    std::size_t size() const { return ends_.size(); }
+    token_links operator[](std::size_t i) const
+    {
+        const auto at = [&](std::size_t k) { return all_.begin() + static_cast<std::ptrdiff_t>(k); };
+        return {at(i == 0 ? 0 : ends_[i - 1]), at(ends_[i])};
+    }
+
+    /// A hash of the links, to be continued.
+    std::uint64_t hash(std::uint64_t from) const
+    {
+        for (std::size_t i = 0; i < size(); ++i) {
+            for (const auto& [source, target] : (*this)[i]) {
+                from = heed::mix(from ^ static_cast<std::uint64_t>(source));
+                from = heed::mix(from ^ static_cast<std::uint64_t>(target));
+            }
+            from = heed::mix(from + 1);
+        }
+        return from;
+    }
+
+private:
+    std::vector<std::pair<int, int>> all_;
+    std::vector<std::size_t> ends_;  // of each pair
+};
+
 /// The training pairs: in memory, or in a file of shards, one of which is in memory at a time. Each shard is a random
 /// part of the text.
 class training_pairs {
 public:
-    explicit training_pairs(id_pairs all) : here_(std::move(all)), all_(here_.size()) {}
+    /// `links`: of the tokens of each pair, for guided alignment.
+    explicit training_pairs(id_pairs all, std::optional<link_lines> links = {})
+        : here_(std::move(all)), links_(std::move(links)), all_(here_.size())
+    {}
     explicit training_pairs(const examples& all) : training_pairs(in_numbers(all)) {}
     explicit training_pairs(heed::text::pair_shards file)
         : file_(std::move(file)), all_(file_->pairs()), which_(file_->size())
@@ -77,8 +116,22 @@ public:
         return file_ ? heed::mix(epoch_stream ^ heed::mix(which + 1)) : epoch_stream;
     }
 
-    /// A hash of the text.
-    std::uint64_t hash() const { return file_ ? file_->hash() : here_.target.hash(here_.source.hash(1)); }
+    /// The links of these pairs; empty without guided alignment.
+    std::vector<token_links> links(const std::vector<std::size_t>& which) const
+    {
+        std::vector<token_links> result;
+        if (!links_) return result;
+        for (const std::size_t i : which) result.push_back((*links_)[i]);
+        return result;
+    }
+
+    /// A hash of the text and of the links.
+    std::uint64_t hash() const
+    {
+        if (file_) return file_->hash();
+        const std::uint64_t text = here_.target.hash(here_.source.hash(1));
+        return links_ ? links_->hash(text) : text;
+    }
 
     /// The first shard as vectors, for learning dictionaries.
     examples some()
@@ -103,6 +156,7 @@ private:
 
     std::optional<heed::text::pair_shards> file_;
     id_pairs here_;
+    std::optional<link_lines> links_;
     std::size_t all_, which_ = 0;  // which_: shard of the file; all pairs if there are no shards
 };
 
