@@ -42,6 +42,10 @@ grep -q ' E$' output || fail "no tag: $(cat output)"
 awk 'NR > 1 { if (!($5 in n)) ++classes; if (++n[$5] > 2) exit 1 } END { exit classes != 4 }' output || fail "two dimensions of each of 4 classes: $(cat output)"
 (($(grep -c 'dimension [0-9]*: ' drawn.svg) >= 1)) || fail "no picture"
 refused 'no class has 100 words' "${dimensions[@]}" --least 100
+"${dimensions[@]}" --dimensions 3 --of-sentence 2 --picture sentence.svg >output 2>log || fail "--of-sentence"
+[[ ! -s output ]] || fail "--of-sentence prints: $(cat output)"
+(($(grep -o '>[0-2]</text>' sentence.svg | wc -l) == 5)) || fail "not three dimensions and the legend, 0 and 1"
+refused '--of-sentence 99: valid.a has 12 lines' "${dimensions[@]}" --of-sentence 99 --picture sentence.svg
 refused 'model.safetensors: trained with --attention additive, which has no weight per dimension' \
     "${dimensions[@]}" --model model.safetensors
 head -n 5 valid.a >short.tags

@@ -37,7 +37,7 @@ struct dimensions_command {
     fs::path model, source, target, tags, output, picture;
     std::string side = "source";
     bool by_class = false;
-    std::size_t sentences = 1000, dimensions = 20;
+    std::size_t sentences = 1000, dimensions = 20, number = 0;
     heed::metrics::class_options how;
 
     void declare(CLI::App& app)
@@ -72,6 +72,12 @@ struct dimensions_command {
                        "sentence that has words of that class, as SVG; with --by-class,\n"
                        "each class with its best dimension")
             ->type_name("FILE");
+        app.add_option("--of-sentence", number,
+                       "draw only this: the mean weights of the first --dimensions\n"
+                       "dimensions in line N of the text (figure 3 of the paper)")
+            ->needs(app.get_option("--picture"))
+            ->check(positive)
+            ->type_name("N");
         add_count(app, "--sentences", sentences, "number of sentences to use, from the beginning");
         add_count(app, "--dimensions", dimensions, "number of best dimensions to show");
         add_count(app, "--classes", how.most, "number of best classes to show for each");
@@ -90,6 +96,10 @@ struct dimensions_command {
             throw heed::error(model.string() + ": reads raw text, but classes are for words separated "
                                                "by spaces; use a model trained without --raw");
         auto pairs = read_lines(source, target);
+        if (number > 0) {
+            draw_sentence(file, pairs);
+            return 0;
+        }
         const std::vector<sentence> classes = read_classes(pairs);
         const std::size_t count = std::min(sentences, pairs.size());
         std::vector<heed::metrics::class_search> search;  // empty until the number of dimensions is known
@@ -207,6 +217,29 @@ private:
             columns.back().emplace_back(end_of_sentence);
             pictures.push_back({of_dimension, columns.back(), to, {}, titles.back()});
         }
+        heed::io::write_file(picture, heed::view::svg(pictures));
+    }
+
+    /// A_id of each source word (columns) and of the first dimensions (rows).
+    void draw_sentence(const translator_file& file, const heed::text::parallel_corpus& pairs) const
+    {
+        if (number > pairs.size())
+            throw heed::error(fmt::format("--of-sentence {}: {} has {}", number, source.string(),
+                                          heed::counted(pairs.size(), "line")));
+        sentence columns = pairs.source[number - 1];
+        if (columns.empty() || pairs.target[number - 1].empty())
+            throw heed::error(fmt::format("--of-sentence {}: the pair has an empty line", number));
+        const looked seen = look(file, columns, pairs.target[number - 1], false);
+        columns.emplace_back(end_of_sentence);
+        const auto values = heed::metrics::attention_by_dimension(seen.weights, columns.size(), seen.dimensions);
+        std::vector<float> weights;
+        sentence rows;
+        for (std::size_t d = 0; d < std::min(dimensions, seen.dimensions); ++d) {
+            rows.push_back(std::to_string(d));
+            for (const std::vector<float>& each : values)
+                weights.push_back(each[d] / static_cast<float>(columns.size()));
+        }
+        const std::vector<heed::view::alignment> pictures{{weights, columns, rows}};
         heed::io::write_file(picture, heed::view::svg(pictures));
     }
 
