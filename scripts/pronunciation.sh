@@ -48,7 +48,7 @@ if (($# < least)); then
     exit 2
 fi
 
-common='--embedding 128 --hidden 256 --alignment 128 --dropout 0.5 --label-smoothing 0.1 --batch 32 --epochs 60 --patience 6'
+common='--embedding 128 --hidden 128 --alignment 128 --dropout 0.3 --label-smoothing 0.1 --batch 32 --average 3 --epochs 60 --patience 4'
 rows="additive       $common --attention additive
       additive-y     $common --attention additive-y
       temporal       $common --attention temporal
