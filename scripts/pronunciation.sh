@@ -54,7 +54,7 @@ rows="additive       $common --attention additive
       temporal       $common --attention temporal
       location-aware $common --attention location-aware
       per-dimension  $common --attention per-dimension
-      transformer    --system transformer --embedding 128 --hidden 512 --layers 3 --heads 4 --dropout 0.3 --label-smoothing 0.1 --batch 64 --adam-betas 0.9:0.98 --learning-rate 0.001 --warm-up 500 --average 3 --epochs 60 --patience 6"
+      transformer    --system transformer --embedding 128 --hidden 512 --layers 3 --heads 4 --dropout 0.2 --label-smoothing 0.1 --batch 64 --adam-betas 0.9:0.98 --learning-rate 0.002 --warm-up 1000 --average 3 --epochs 60 --patience 6"
 
 if [[ $score == no ]]; then
     heed_choose_rows "$rows" "${@:4}"
