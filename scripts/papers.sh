@@ -185,18 +185,6 @@ text=(--source "$data/train.$source_language" --target "$data/train.$target_lang
     --valid-source "$data/val.$source_language" --valid-target "$data/val.$target_language")
 data_sum=$(cat "${text[1]}" "${text[3]}" "${text[5]}" "${text[7]}" "$test_source" "$test_target" | sha256sum | head -c 12)
 
-# started <run>: a run that was begun before must have the same program, options and text.
-started()
-{
-    local now="$program $data_sum ${options_of[$1]}" before=$out/$1.run
-    if [[ ! -e $before ]]; then
-        echo "$now" >"$before"
-    elif [[ $(<"$before") != "$now" ]]; then
-        heed_fail "$out/$1.*: was begun with another program, text or other options; remove these files to start over, or use another OUT" \
-            "    before: $(<"$before")" "    now:    $now"
-    fi
-}
-
 # assess <run> <model option>...: translations, and the files of all metrics.
 assess()
 {
@@ -262,7 +250,7 @@ for name in "${names[@]}"; do
         assess "$name" "${members[@]}"
         parameters=-
     else
-        started "$name"
+        heed_started "$name" "$program $data_sum ${options_of[$name]}"
         options_of[$name]+=" --seed ${name##*.}"
         heed_train "$name"
         parameters=$(heed_parameters "$name")

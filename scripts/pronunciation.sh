@@ -9,53 +9,120 @@ source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 usage()
 {
     cat <<'END'
-usage: scripts/pronunciation.sh TRAIN VALID OUT [row...]
+usage: scripts/pronunciation.sh [--ensemble N] TRAIN DEV OUT [row...]
+       scripts/pronunciation.sh --score TEST MODEL...
 
-Trains systems that translate the letters of a word to its phonemes, and prints their phoneme and word error rates.
-Every twentieth word of TRAIN is in the test set and not in the training set. Rows select systems (default: all).
+Trains systems that translate the letters of a word to its phonemes, and prints a table of their phoneme and word error
+rates on DEV with 95% bootstrap intervals. Training stops when DEV no longer improves. With --score, prints the error
+rates of a trained model on TEST instead; several models form an ensemble.
 
-TRAIN, VALID  pronunciation dictionaries in a format of scripts/spelling.sh, such as CMUdict
-OUT           folder for texts, models and translations. After an interruption, run again: finished parts are kept
+TRAIN, DEV, TEST  pronunciation dictionaries in a format of scripts/spelling.sh: the files of the SIGMORPHON shared tasks
+                  are used as they are
+OUT               folder for texts, models and pronunciations. After an interruption, run again: finished parts are kept
+row               a system; default: all
+MODEL             a model that was trained by this script, such as OUT/additive.1.safetensors
+
+--ensemble N      trains each system with seeds 1 to N, and also scores the ensemble of these models
+
+    scripts/pronunciation.sh hun_train.tsv hun_dev.tsv out additive
+    scripts/pronunciation.sh --score hun_test.tsv out/additive.1.safetensors
 
 Environment: JOBS=1 is the number of systems trained in parallel, with one thread each; TRAIN_OPTIONS="--epochs 1" appends
-options.
+options. PROGRAMS=FOLDER contains `translate` and `evaluate`; by default they are built from this checkout.
 END
 }
 
-if (($# < 3)) || [[ $1 == -* ]]; then
-    usage
-    [[ ${1:-} == -h || ${1:-} == --help ]] && exit 0
+seeds=1 score=no least=3
+case ${1:-} in
+    -h | --help) usage && exit 0 ;;
+    --score) score=yes least=2 && shift ;;
+    --ensemble)
+        seeds=${2:-}
+        [[ $seeds =~ ^[1-9][0-9]*$ ]] || heed_fail "--ensemble requires a number of models" "" "$(usage)"
+        shift 2
+        ;;
+    -*) heed_fail "unknown option $1" "" "$(usage)" ;;
+esac
+if (($# < least)); then
+    usage >&2
     exit 2
 fi
-out=$3
-common='--embedding 128 --hidden 128 --alignment 128 --dropout 0.2 --epochs 10 --halve-from 8'
+
+common='--embedding 128 --hidden 128 --alignment 128 --dropout 0.3 --label-smoothing 0.1 --batch 32 --average 3 --epochs 60 --patience 4'
 rows="additive       $common --attention additive
       additive-y     $common --attention additive-y
-      per-dimension  $common --attention per-dimension
       temporal       $common --attention temporal
       location-aware $common --attention location-aware
-      transformer    --system transformer --embedding 128 --hidden 512 --layers 3 --heads 4 --batch-tokens 4000 --dropout 0.1 --label-smoothing 0.1 --adam-betas 0.9:0.98 --learning-rate 0.002 --warm-up 1000 --epochs 15 --average 3"
-heed_choose_rows "$rows" "${@:4}"
-"$(dirname "${BASH_SOURCE[0]}")/spelling.sh" "$out" "$1" "$2"
-TRAIN=${TRAIN_OPTIONS:-}
+      per-dimension  $common --attention per-dimension
+      transformer    --system transformer --embedding 128 --hidden 512 --layers 3 --heads 4 --dropout 0.2 --label-smoothing 0.1 --batch 64 --adam-betas 0.9:0.98 --learning-rate 0.002 --warm-up 1000 --average 3 --epochs 60 --patience 6"
 
-heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build tools translate >&2
-heed_build tools evaluate >&2
+if [[ $score == no ]]; then
+    heed_choose_rows "$rows" "${@:4}"
+    systems=("${names[@]}") names=()
+    for ((seed = 1; seed <= seeds; ++seed)); do
+        for name in "${systems[@]}"; do
+            names+=("$name.$seed")
+            options_of[$name.$seed]="${options_of[$name]} --seed $seed"
+        done
+    done
+fi
+
+if [[ ${PROGRAMS:-} ]]; then
+    translate=$PROGRAMS/translate evaluate=$PROGRAMS/evaluate
+else
+    heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+    heed_build tools translate >&2
+    heed_build tools evaluate >&2
+    translate=$heed_builds/tools/tools/translate evaluate=$heed_builds/tools/tools/evaluate
+fi
 heed_environment
-translate=$heed_builds/tools/tools/translate evaluate=$heed_builds/tools/tools/evaluate
-cd "$out"
+
+# error_rates LETTERS REFERENCES HYPOTHESES MODEL...: writes the pronunciations of LETTERS to HYPOTHESES and prints
+# "phoneme errors | word errors". References are REFERENCES.1 and so on.
+error_rates()
+{
+    local letters=$1 hypotheses=$3 model messages file
+    local -a models=() references=()
+    for file in "$2".[0-9]*; do references+=(--reference "$file"); done
+    for model in "${@:4}"; do models+=(--model "$model"); done
+    messages=$("$translate" run --threads 1 "${models[@]}" --beam 5 --input "$letters" 2>&1 >"$hypotheses") ||
+        heed_fail "$(tail -n 1 <<<"$messages")"
+    "$evaluate" wer --threads 1 "${references[@]}" - <"$hypotheses" |
+        awk 'NR == 2 { sub(/^standard input/, ""); print $1 "% " $2, $3 " | " $6 "% " $7, $8 }'
+}
+
+if [[ $score == yes ]]; then
+    scratch=$(mktemp -d)
+    trap 'rm -rf -- "$scratch"' EXIT
+    "$heed_root/scripts/spelling.sh" --test "$scratch" "$1" >&2
+    rates=$(error_rates "$scratch/test.letters" "$scratch/test.phonemes" "$scratch/hypotheses" "${@:2}")
+    echo '| models | phoneme errors | word errors |'
+    echo '|---|---|---|'
+    echo "| $(($# - 1)) | $rates |"
+    exit
+fi
+
+out=$3
+"$heed_root/scripts/spelling.sh" "$out" "$1" "$2" >&2
 # shellcheck disable=SC2034  # for heed_train
-out=. text=(--source train.letters --target train.phonemes --valid-source valid.letters --valid-target valid.phonemes)
+TRAIN=${TRAIN_OPTIONS:-} text=(--source "$out/train.letters" --target "$out/train.phonemes"
+    --valid-source "$out/valid.letters" --valid-target "$out/valid.phonemes")
+data_sum=$(cat "$1" "$2" | sha256sum | head -c 12)
+for name in "${names[@]}"; do heed_started "$name" "$data_sum ${options_of[$name]} $TRAIN"; done
 heed_train_all
 
-echo '| system | parameters | best epoch | training |'
-echo '|---|---|---|---|'
-for name in "${names[@]}"; do
-    echo "| $name | $(heed_parameters "$name") | $(heed_course "$name") |"
-    "$translate" run --threads 1 --model "$name.safetensors" --beam 5 --input test.letters >"$name.phonemes" 2>/dev/null
+echo '| system | seed | parameters | best epoch | training | phoneme errors | word errors |'
+echo '|---|---|---|---|---|---|---|'
+for name in "${systems[@]}"; do
+    models=()
+    for ((seed = 1; seed <= seeds; ++seed)); do
+        run=$name.$seed
+        models+=("$out/$run.safetensors")
+        rates=$(error_rates "$out/valid.letters" "$out/valid.phonemes" "$out/$run.phonemes" "${models[-1]}")
+        echo "| $name | $seed | $(heed_parameters "$run") | $(heed_course "$run") | $rates |"
+    done
+    if ((seeds > 1)); then
+        rates=$(error_rates "$out/valid.letters" "$out/valid.phonemes" "$out/$name.phonemes" "${models[@]}")
+        echo "| $name | ensemble | | | | $rates |"
+    fi
 done
-references=()
-for file in test.phonemes.[0-9]*; do references+=(--reference "$file"); done
-echo
-"$evaluate" wer "${references[@]}" "${names[@]/%/.phonemes}"

@@ -6,13 +6,16 @@ usage()
 {
     cat <<'END_OF_USAGE'
 usage: scripts/spelling.sh OUT TRAIN VALID [TEST]
+       scripts/spelling.sh --test OUT TEST
 
 Converts pronunciation dictionaries to parallel text for `translate`: letters on one side, phonemes on the other.
 
-TRAIN, VALID, TEST  dictionaries. A line is a word, a tab, and phonemes separated by spaces; a word may have several
-                    lines (the format of the SIGMORPHON shared tasks). CMUdict's format is also supported: "word phonemes"
-                    or "word(2) phonemes", with comments after "#" or ";;;".
-                    Without TEST, every twentieth word of TRAIN is in the test set and not in the training set.
+TRAIN, VALID, TEST  dictionaries in UTF-8. A line is a word, a tab, and phonemes separated by spaces; a word may have
+                    several lines (the format of the SIGMORPHON shared tasks). CMUdict's format is also supported: "word
+                    phonemes" or "word(2) phonemes", with comments after "#" or ";;;".
+                    A letter is a Unicode code point, unchanged: a combining mark is a letter; a phoneme may have several
+                    code points. A space in a word is the letter "▁".
+--test              converts only a test set
 OUT                 the folder of these files:
 
     train.letters, train.phonemes   a line for each pronunciation
@@ -23,16 +26,22 @@ OUT                 the folder of these files:
 
 A translation is correct if it is one of the references. STRESS=off removes the digits that mark stress in CMUdict.
 
-    scripts/spelling.sh spelling train.tsv dev.tsv
+    scripts/spelling.sh spelling train.tsv dev.tsv test.tsv
     translate train --source spelling/train.letters --target spelling/train.phonemes \
         --valid-source spelling/valid.letters --valid-target spelling/valid.phonemes --model spelling.safetensors
     translate run --model spelling.safetensors <spelling/test.letters >test.hypotheses
 END_OF_USAGE
 }
 
-if (($# < 3 || $# > 4)) || [[ $1 == -* ]]; then
+sets=(train valid test) least=3
+if [[ ${1:-} == --test ]]; then
+    sets=(test) least=2
+    shift
+fi
+if (($# < least || $# > 1 + ${#sets[@]})) || [[ $1 == -* ]]; then
     usage
-    exit $(($# == 1 ? 0 : 2))
+    [[ ${1:-} == -h || ${1:-} == --help ]] && exit 0
+    exit 2
 fi
 out=$1
 shift
@@ -54,6 +63,11 @@ entries()
         $0 == "" { next }
         {
             word = $1
+            if (tab = index($0, "\t")) {
+                word = substr($0, 1, tab - 1)
+                $0 = "- " substr($0, tab + 1)
+                gsub(/ /, "▁", word)
+            }
             $1 = ""
             sub(/^ +/, "")
             if (stress == "off") gsub(/[0-9]/, "")
@@ -78,7 +92,7 @@ one_each()
 {
     rm -f -- "$out/$1.phonemes".*
     LC_ALL=C awk -F '\t' -v words="$scratch/words" -v to="$out/$1.phonemes" '
-        $1 != last { last = $1; word[++n] = $1 }
+        $1 "" != last { last = $1 ""; word[++n] = $1 }
         { reference[n, ++count[n]] = $2; if (count[n] > most) most = count[n] }
         END {
             printf "" >words
@@ -92,20 +106,15 @@ one_each()
     letters <"$scratch/words" >"$out/$1.letters"
 }
 
-entries "$1" >"$scratch/train"
-entries "$2" | one_each valid
-if (($# == 3)); then
-    entries "$3" | one_each test
-else
-    LC_ALL=C awk -F '\t' -v kept="$scratch/kept" '
-        $1 != last { last = $1; n++ }
-        { if (n % 20 == 0) print; else print >kept }' "$scratch/train" | one_each test
-    mv -- "$scratch/kept" "$scratch/train"
-fi
-cut -f 1 "$scratch/train" | letters >"$out/train.letters"
-cut -f 2 "$scratch/train" >"$out/train.phonemes"
-
-for set in train valid test; do
+for set in "${sets[@]:0:$#}"; do
+    entries "$1" >"$scratch/entries"
+    shift
+    if [[ $set == train ]]; then
+        cut -f 1 "$scratch/entries" | letters >"$out/train.letters"
+        cut -f 2 "$scratch/entries" >"$out/train.phonemes"
+    else
+        one_each "$set" <"$scratch/entries"
+    fi
     printf '%s: %d lines' "$set" "$(wc -l <"$out/$set.letters")"
     references=("$out/$set.phonemes".[0-9]*)
     if [[ $set != train && -e ${references[0]} ]]; then printf ', %d references' "${#references[@]}"; fi

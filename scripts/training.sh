@@ -25,6 +25,18 @@ heed_choose_rows()
     done
 }
 
+# heed_started <name> <description>: a run that was begun before must have the same description: program, text, options.
+heed_started()
+{
+    local before=$out/$1.run
+    if [[ ! -e $before ]]; then
+        echo "$2" >"$before"
+    elif [[ $(<"$before") != "$2" ]]; then
+        heed_fail "$out/$1.*: was begun with another program, text or other options; remove these files to start over, or use another OUT" \
+            "    before: $(<"$before")" "    now:    $2"
+    fi
+}
+
 # heed_train <name>: trains a system; its model, log and messages are in $out. Resumes after an interruption, and skips a
 # finished model.
 heed_train()
