@@ -83,6 +83,77 @@ void check_zeros(const batch& data, const outcome& values)
     }
 }
 
+/// The product as the interpreter's program.
+interpreter::program program_of(product& p)
+{
+    interpreter::program run;
+    run.score = p.score;
+    run.normalizer = p.normalizer;
+    run.combiner = p.combiner;
+    for (const part& x : p.parts()) {
+        interpreter::tensor copy{x.shape, {x.data, x.data + x.size}};
+        if (x.name == "annotations") {
+            run.annotations = std::move(copy);
+        } else if (x.name == "states") {
+            run.states = std::move(copy);
+        } else if (x.name == "words") {
+            run.words = std::move(copy);
+        } else {
+            run.parameters[x.name] = std::move(copy);
+        }
+    }
+    for (const setting& x : p.settings()) run.settings[x.name] = x.value;
+    for (std::size_t b = 0; b < batch::rows; ++b) run.lengths.push_back(p.data.real[b]);
+    return run;
+}
+
+bool interpreted(const product& p) { return !interpreter::not_interpreted().contains(p.normalizer); }
+
+/// The values by the equations.
+outcome values_of(const interpreter::program& run)
+{
+    outcome all;
+    for (const interpreter::vector& series : interpreter::interpret(run)) {
+        all.emplace_back();
+        for (const interpreter::number& x : series) all.back().push_back(x.value);
+    }
+    return all;
+}
+
+/// The tensor of a program with the name of a part.
+interpreter::tensor& tensor_of(interpreter::program& run, const std::string& name)
+{
+    if (name == "annotations") return run.annotations;
+    if (name == "states") return run.states;
+    return name == "words" ? run.words : run.parameters.at(name);
+}
+
+/// The values, and the gradient along a random direction of each tensor, against the equations.
+void check_equations(product& p, const outcome& values, const taped_outcome& taped, interpreter::program run)
+{
+    require_close(values, values_of(run), 1e-11, "against the equations");
+    if (!p.differentiable) return;
+    const std::vector<part> parts = p.parts();
+    require(parts.size() == taped.slopes.size(), "the numbers of gradients and parameters differ");
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        const part& of = parts[k];
+        require(of.size == taped.slopes[k].size(), "the gradient with respect to " + of.name + ": a different size");
+        const auto direction = support::random({of.size}, 901 + k);
+        interpreter::tensor& x = tensor_of(run, of.name);
+        double along = 0, must = 0;
+        for (std::size_t i = 0; i < of.size; ++i) {
+            x.numbers[i].u = direction(i);
+            along += taped.slopes[k][i] * direction(i);
+        }
+        const auto results = interpreter::interpret(run);
+        for (std::size_t s = 0; s < results.size(); ++s) {
+            for (std::size_t i = 0; i < results[s].size(); ++i) must += constant(s, i) * results[s][i].u;
+        }
+        for (interpreter::number& each : x.numbers) each.u = 0;
+        require_close(along, must, 1e-9, "the gradient with respect to " + of.name + " against the equations");
+    }
+}
+
 void check_at_once(const outcome& values, const numbers& contexts)
 {
     const std::size_t width = values.front().size() / batch::rows;
@@ -112,7 +183,7 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
 }
 
 /// Masked positions have weight 0; a mask that hides the last positions equals shorter lengths.
-void check_masks(const product& p)
+void check_masks(product& p)
 {
     constexpr std::size_t B = batch::rows, T = batch::positions;
     heed::boolean_mask<2> holes({B, T}), first_half({B, T});
@@ -129,6 +200,11 @@ void check_masks(const product& p)
     const outcome masked = p.steps_under(holes);
     require_finite(masked, "not finite under a mask");
     require_close(p.steps_under(heed::additive_mask{bias}), masked, 1e-11, "an additive mask against a boolean one");
+    if (interpreted(p)) {
+        auto run = program_of(p);
+        run.sees.visible = [](std::size_t b, std::size_t, std::size_t t) { return (b + t) % 3 != 0; };
+        require_close(masked, values_of(run), 1e-11, "under a mask, against the equations");
+    }
     for (std::size_t k = 1; k < masked.size(); k += 2) {
         const std::size_t width = masked[k].size() / (B * T);
         for (std::size_t i = 0; i < masked[k].size(); ++i) {
@@ -255,7 +331,11 @@ void check(product& p)
     check_zeros(p.data, values);
     check_empty_row(p, taped);
     check_padding(p, values, taped);
-    if (p.differentiable) check_gradient(p, taped);
+    if (interpreted(p)) {
+        check_equations(p, values, taped, program_of(p));
+    } else if (p.differentiable) {
+        check_gradient(p, taped);
+    }
     check_extremes(p);
 }
 
@@ -315,6 +395,18 @@ std::string judge(product& p)
         check(p);
         return "";
     } catch (const std::exception& e) {
+        return e.what();
+    }
+}
+
+std::string compare_with_equations(product& p, const interpreter::mistake& wrong)
+{
+    try {
+        auto run = program_of(p);
+        run.wrong = wrong;
+        check_equations(p, p.steps(), p.on_tape(), std::move(run));
+        return "";
+    } catch (const broken& e) {
         return e.what();
     }
 }

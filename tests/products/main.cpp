@@ -20,6 +20,11 @@ void composition::add_row(table& to, const std::string& score, const char* norma
                           heed::weight_kind kind, heed::composition_fault fault, many queries,
                           std::unique_ptr<product> judged)
 {
+    if (judged) {
+        judged->score = score;
+        judged->normalizer = normalizer;
+        judged->combiner = combiner;
+    }
     to.push_back({score, normalizer, combiner, kind, fault, queries, std::move(judged)});
 }
 
@@ -73,6 +78,29 @@ bool overlooks_a_mistake(const table& lines)
         return true;
     }
     return !tried;
+}
+
+/// Prints the entries of the interpreter's tables in which no judged product reveals a wrong value and a wrong
+/// derivative; true if there are any.
+bool misses_a_wrong_equation(const table& lines, const table& own)
+{
+    bool misses = false;
+    for (const std::string& entry : interpreter::entries()) {
+        for (const bool of_derivative : {false, true}) {
+            if (of_derivative && (entry == "normalize argmax" || entry == "normalize monotonic_hard")) continue;
+            const auto reveals = [&, policy = entry.substr(entry.find(' ') + 1)](const row& line) {
+                return line.judged &&
+                       (line.score + line.normalizer + line.combiner).find(policy) != std::string::npos &&
+                       !compare_with_equations(*line.judged, {entry, of_derivative}).empty();
+            };
+            if (std::any_of(lines.begin(), lines.end(), reveals) || std::any_of(own.begin(), own.end(), reveals))
+                continue;
+            std::fprintf(stderr, "no product reveals a wrong %s of %s\n", of_derivative ? "derivative" : "value",
+                         entry.c_str());
+            misses = true;
+        }
+    }
+    return misses;
 }
 
 struct verdict {
@@ -167,7 +195,7 @@ int main(int argc, char** argv)
         std::fputs(markdown(lines).c_str(), stdout);
         return 0;
     }
-    if (overlooks_a_mistake(lines) || misses_a_pair(lines)) return 1;
+    if (overlooks_a_mistake(lines) || misses_a_pair(lines) || misses_a_wrong_equation(lines, own)) return 1;
     const verdict of_heed = judge_all(lines), of_own = judge_all(own);
     const auto legal = std::count_if(lines.begin(), lines.end(), [](const row& line) { return line.legal(); });
     std::printf(

@@ -37,6 +37,9 @@ struct mistaken final : product {
 
     mistaken(product& p, mistake m) : right(p), made(m)
     {
+        score = p.score;
+        normalizer = p.normalizer;
+        combiner = p.combiner;
         data = p.data;
         kind = p.kind;
         query_has_word = p.query_has_word;
@@ -123,6 +126,7 @@ struct mistaken final : product {
         return all;
     }
 
+    std::vector<setting> settings() const override { return right.settings(); }
     std::size_t allocations() const override { return right.allocations(); }
 };
 

@@ -40,13 +40,9 @@ void add_own_score(table& to)
         using score_type = nearness<heed::array<double, 2>>;
         using combine = heed::combine::weighted_sum;
         if constexpr (heed::fault_of<score_type, Normalize, combine>() == heed::composition_fault::none) {
-            to.push_back({"nearness",
-                          normalizer,
-                          "weighted_sum",
-                          heed::weight_kind::per_position,
-                          heed::composition_fault::none,
-                          {},
-                          std::make_unique<of<false, score_type, Normalize, combine>>(score, normalize, combine{})});
+            add_row(to, "nearness", normalizer, "weighted_sum", heed::weight_kind::per_position,
+                    heed::composition_fault::none, {},
+                    std::make_unique<of<false, score_type, Normalize, combine>>(score, normalize, combine{}));
         }
     });
 }

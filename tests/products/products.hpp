@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/policy/weigh.hpp>
 #include <heed/score/with_word.hpp>
+#include <products/interpreter/program.hpp>
 
 /// Every score × normalizer × combiner: the legal products, each as an object that can be run.
 ///
@@ -33,11 +35,18 @@ struct batch {
     batch();
 };
 
-/// A tensor for a gradient check; the check changes its memory.
+/// A tensor that the checks read and change.
 struct part {
     std::string name;
     double* data;
     std::size_t size;
+    std::vector<std::size_t> shape;
+};
+
+/// A number of a policy that is not a tensor, such as a window's reach.
+struct setting {
+    std::string name;
+    double value;
 };
 
 /// The results of a run: for each step the context and the weights, each with the batch's rows first.
@@ -54,6 +63,7 @@ enum class taped { everything, parameters, annotations, queries };
 
 /// One product, type-erased.
 struct product {
+    std::string score, normalizer, combiner;  // as in the table
     batch data;
     heed::weight_kind kind{};
     bool query_has_word = false;
@@ -69,7 +79,8 @@ struct product {
     virtual outcome steps_of(const std::vector<std::size_t>& rows) const = 0;  // selected after the first step
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
-    virtual std::vector<part> parts() = 0;        // of the score, the normalizer, the combiner, the batch
+    virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
+    virtual std::vector<setting> settings() const = 0;
     virtual std::size_t allocations() const = 0;  // of the third and fourth step, into existing results
 };
 
@@ -121,10 +132,32 @@ struct collect_parts {
     heed::visited operator()(const std::string& name, auto& x) const
     {
         const auto v = heed::view_of(x);
-        to.push_back({name, v.data, v.size()});
+        to.push_back({name, v.data, v.size(), {v.shape.begin(), v.shape.end()}});
         return {};
     }
 };
+
+/// Adds the settings of a policy and of those that it wraps.
+template <class Policy>
+void collect_settings(std::vector<setting>& to, const Policy& policy, const std::string& prefix)
+{
+    const auto add = [&](const char* name, const auto& x) {
+        if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(x)>>)
+            to.push_back({prefix + name, static_cast<double>(x)});
+    };
+    if constexpr (requires { add("", policy.scale); }) add("scale", policy.scale);
+    if constexpr (requires { add("", policy.N); }) add("N", policy.N);
+    if constexpr (requires { add("", policy.reach); }) add("reach", policy.reach);
+    if constexpr (requires { add("", policy.steps); }) add("steps", policy.steps);
+    if constexpr (requires { add("", policy.strength); }) add("strength", policy.strength);
+    if constexpr (requires { add("", policy.decay); }) add("decay", policy.decay);
+    if constexpr (requires { add("", policy.tau); }) add("tau", policy.tau);
+    if constexpr (requires { add("", policy.bias); }) add("bias", policy.bias);
+    if constexpr (requires { add("", policy.k); }) add("k", policy.k);
+    if constexpr (requires { add("", policy.width); }) add("width", policy.width);
+    if constexpr (requires { policy.base; }) collect_settings(to, policy.base, prefix + "base.");
+    if constexpr (requires { policy.inner; }) collect_settings(to, policy.inner, prefix + "inner.");
+}
 
 struct collect_slopes {
     outcome& to;
@@ -282,6 +315,14 @@ struct of final : product {
         return all;
     }
 
+    std::vector<setting> settings() const override
+    {
+        std::vector<setting> all;
+        collect_settings(all, attend.score, "score.");
+        collect_settings(all, attend.normalize, "normalize.");
+        return all;
+    }
+
     std::size_t allocations() const override
     {
         const auto memory = attend.on(data.annotations, data.real);
@@ -304,6 +345,9 @@ private:
 
 /// The fault of a product; empty if there is none.
 std::string judge(product& p);
+
+/// The fault of a product's values and gradients, against the interpreter with this mistake; empty if there is none.
+std::string compare_with_equations(product& p, const interpreter::mistake& wrong);
 
 /// The numbers of the mistakes that `judge` overlooks in this product, which must have a parameter and one weight per
 /// position; empty if it finds all.
