@@ -47,6 +47,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -485,9 +486,10 @@ def block(page, lines, kind, table, what, systems):
         return [f"![{what}](../pictures/{runs.name}-curves.svg)"]
     of = lambda column: ", ".join(sorted({row[column] for row in runs.rows}))
     days = sorted({row["date"] for row in runs.rows})
-    return ["| | |", "|---|---|", f"| command | `scripts/papers.sh {runs.name} DATA OUT` |", f"| options of all rows | `{runs.common}` |",
-            f"| commit | {of('commit')} |", f"| date | {' to '.join(dict.fromkeys([days[0], days[-1]]))} |" if days else "| date | – |",
-            f"| processor | {of('processor')}, one thread |", f"| SHA-256 of the text, first digits | {of('text')} |"]
+    return [f"`scripts/papers.sh {runs.name} DATA OUT`, with these options of all rows:", "",
+            *textwrap.wrap(runs.common, 110, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False), "",
+            f"Commit {of('commit')}, {' to '.join(dict.fromkeys([days[0], days[-1]])) if days else '–'}, {of('processor')}, one thread.",
+            f"The SHA-256 of the text begins with {of('text')}."]
 
 
 def filled(page, text, draw=None):
