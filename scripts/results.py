@@ -327,7 +327,7 @@ def quantile(freedom):
 
 
 class Comparison:
-    """A against B: means, difference (A - B) with its 95 % interval, p."""
+    """A against B: means, difference (A - B) with its 95% interval, p."""
 
     def __init__(self, runs, first, second, metric):
         self.metric, values = metric, [runs.values(system, metric) for system in (first, second)]
@@ -449,7 +449,7 @@ def block(page, lines, kind, table, what, systems):
         return markdown(rows)
     if kind == "tests":
         pairs = dict.fromkeys((first, second, metric) for line in lines for at, first, _, second, metric in claims_of(page, line) if at == path)
-        rows = [[runs.name, "metric", "first", "second", "difference", "95 %", "p", "verdict"]]
+        rows = [[runs.name, "metric", "first", "second", "difference", "95%", "p", "verdict"]]
         for first, second, metric in pairs:
             result = compared(path, first, second, metric)
             verdict = {">": f"{first} is better", "<": f"{second} is better", "=": "not told apart"}[result.verdict]

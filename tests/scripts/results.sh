@@ -101,7 +101,7 @@ grep -q '^| noisy, plain | .* | not told apart |$' page.md || fail "the tests: $
 |  | plain | c |
 |  | good | c |
 <!-- end -->' ]] || fail "the samples: $(cat page.md)"
-grep -q '^| commit | abc |$' page.md || fail "the source: $(cat page.md)"
+grep -q '^Commit abc, ' page.md || fail "the source: $(cat page.md)"
 mean=$(awk -F'\t' '$1 == "good" { for (i = 1; i <= NF; ++i) if (head[i] == "beam") sum += $i } NR == 1 { for (i = 1; i <= NF; ++i) head[i] = $i } END { printf "%.2f", sum / 3 }' few.tsv)
 printf 'The mean is %.2f, or %.1f.\n' "$mean" "$mean" >right
 cat page.md right >good.md
