@@ -63,7 +63,7 @@ METRICS = {
     "replaced": ("unknown words replaced", 2, True), "ter": ("TER", 2, False), "tb": ("TB", 2, False), "ribes": ("RIBES", 4, True),
     "chrf": ("chrF2", 2, True), "repetitions": ("repetitions", 0, False), "affected": ("sentences that repeat", 0, False),
     "adjacent": ("adjacent repetitions", 0, False), "most": ("occurrences of a phrase, at most", 0, False),
-    "overlooked": ("overlooked words, %", 1, False), "entropy": ("entropy, bits", 2, None), "precision": ("precision", 1, True), "recall": ("recall", 1, True),
+    "overlooked": ("overlooked words, %", 1, False), "entropy": ("entropy, bits", 2, False), "precision": ("precision", 1, True), "recall": ("recall", 1, True),
     "f1": ("F1", 1, True), "aer": ("AER", 1, False), "length_ratio": ("length ratio", 3, None),
     "greedy_speed": ("words/s greedy", 0, True), "beam_speed": ("words/s beam 12", 0, True),
 }
@@ -365,7 +365,8 @@ class Comparison:
         digits = METRICS[self.metric][1] or 1
         show = lambda value: f"{value:.{digits}f}".replace("-", "−")
         return [show(self.means[0]), show(self.means[1]), ("+" if self.difference > 0 else "") + show(self.difference),
-                f"[{show(self.difference - self.margin)}, {show(self.difference + self.margin)}]", f"{self.p:.3f}"]
+                f"[{show(self.difference - self.margin)}, {show(self.difference + self.margin)}]",
+                f"{self.p:.3f}" if self.p >= 0.0005 else "< 0.001"]
 
 
 @functools.lru_cache(maxsize=None)
