@@ -111,7 +111,7 @@ def mutants_of(header):
             end = closing(text, match.end() + 1)
             add(f"if (!({text[match.end() + 2:end]}))", to=end + 1)
         elif kind == "number":
-            add({"0": "1", "1": "2"}.get(token, token + " + 1"))
+            add({"0": "1", "1": "2"}.get(token, f"({token} + 1)"))
             if token == "1":
                 add("0")
         elif kind == "call":
