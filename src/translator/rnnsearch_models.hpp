@@ -129,17 +129,19 @@ struct decayed_temporal {
     auto operator()(const auto&, const sizes&) const { return normalize::decayed_temporal{0.5, 0.5}; }
 };
 struct monotonic {
-    template <class T>
-    auto operator()(const nn::initializers<T>&, const sizes&) const
+    auto operator()(const auto& init, const sizes&) const
     {
-        return normalize::monotonic{heed::filled<T, 1>({1}, T(-1))};  // below 0: see normalize::monotonic
+        auto r = init.zeros(1);
+        r(0) = -1;  // below 0: see normalize::monotonic
+        return normalize::monotonic{std::move(r)};
     }
 };
 struct chunkwise {
-    template <class T>
-    auto operator()(const nn::initializers<T>& init, const sizes& n) const
+    auto operator()(const auto& init, const sizes& n) const
     {
-        return normalize::chunkwise{4, heed::filled<T, 1>({1}, T(1)), monotonic{}(init, n)};
+        auto s = init.zeros(1);
+        s(0) = 1;
+        return normalize::chunkwise{4, std::move(s), monotonic{}(init, n)};
     }
 };
 struct gate {
