@@ -48,7 +48,8 @@ EXPLAINED = ROOT / "tests" / "mutants.txt"
 BINARY = {"+": "-", "-": "+", "*": "/", "/": "*", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
           "&&": "||", "||": "&&", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "%": "/"}
 NAMES = {"min": "max", "max": "min", "true": "false", "false": "true", "begin": "end", "front": "back", "back": "front"}
-STATEMENT = re.compile(r"^\s*(?!\s|[\w:<>]+[*&]?(?: const)? \w+(?:\[\w+\])? = |return\b|using\b|static|const\b|constexpr\b|auto\b|throw\b|if\b|for\b|else\b|while\b|case\b|typename\b|template\b)"
+STATEMENT = re.compile(r"^\s*(?!\s|[\w:<>]+[*&]?(?: const)? \w+(?:\[\w+\])? = |static|"  # no declaration or control
+                       r"(?:return|using|const|constexpr|auto|throw|if|for|else|while|case|typename|template)\b)"
                        r"[\w.\[\]()*\->&:, +/]+(?:[-+*/]?= [^;{}]+|\([^;{}]*\)|\+\+);$")
 TOKEN = re.compile(r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|^\s*#[^\n]*(?:\\\n[^\n]*)*)"
                    r"|(?P<number>(?<![\w.])\d+(?:\.\d+)?(?:e[-+]?\d+)?f?(?![\w.']))|(?P<name>[A-Za-z_]\w*)"

@@ -63,7 +63,8 @@ METRICS = {
     "replaced": ("unknown words replaced", 2, True), "ter": ("TER", 2, False), "tb": ("TB", 2, False), "ribes": ("RIBES", 4, True),
     "chrf": ("chrF2", 2, True), "repetitions": ("repetitions", 0, False), "affected": ("sentences that repeat", 0, False),
     "adjacent": ("adjacent repetitions", 0, False), "most": ("occurrences of a phrase, at most", 0, False),
-    "overlooked": ("overlooked words, %", 1, False), "entropy": ("entropy, bits", 2, False), "precision": ("precision", 1, True), "recall": ("recall", 1, True),
+    "overlooked": ("overlooked words, %", 1, False), "entropy": ("entropy, bits", 2, False),
+    "precision": ("precision", 1, True), "recall": ("recall", 1, True),
     "f1": ("F1", 1, True), "aer": ("AER", 1, False), "length_ratio": ("length ratio", 3, None),
     "greedy_speed": ("words/s greedy", 0, True), "beam_speed": ("words/s beam 12", 0, True),
 }

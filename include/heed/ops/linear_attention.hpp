@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include <heed/core/errors.hpp>
@@ -172,6 +173,19 @@ auto adding_rows(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t widt
     };
 }
 
+/// to_i = from_i / by, and 0 if `by` is 0. The inverse of a subnormal number may be infinite, so these divide.
+template <class T>
+void divide(std::size_t n, const T* from, T by, T* to)
+{
+    using std::abs;
+    if (by == 0 || abs(by) >= std::numeric_limits<T>::min()) {
+        const T factor = by == 0 ? T(0) : 1 / by;
+        for (std::size_t i = 0; i < n; ++i) to[i] = from[i] * factor;
+    } else {
+        for (std::size_t i = 0; i < n; ++i) to[i] = from[i] / by;
+    }
+}
+
 /// The contexts of one sentence from rows q, k and [v, 1], and the divisor of each. `from` counts queries of the batch.
 template <class T>
 void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t from, const auto& q, const auto& k,
@@ -181,11 +195,8 @@ void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t
     sums.over_keys(F, D + 1, q, k, v, [&](std::size_t first, std::size_t n, const T* rows) {
         for (std::size_t r = 0; r < n; ++r) {
             const T* const of = rows + r * (D + 1);
-            const T by = of[D];
-            divisors[from + first + r] = by;
-            const T factor = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
-            T* const to = contexts.data + (from + first + r) * D;
-            for (std::size_t i = 0; i < D; ++i) to[i] = of[i] * factor;
+            divisors[from + first + r] = divides ? of[D] : T(1);
+            divide(D, of, divisors[from + first + r], contexts.data + (from + first + r) * D);
         }
     });
 }
@@ -198,10 +209,10 @@ auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> 
         const std::size_t D = contexts.shape[2];
         for (std::size_t r = 0; r < count; ++r, to += D + 1) {
             const std::size_t at = from + first + r;
-            const T by = divisors[at], factor = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
             const T *const d = d_contexts.data + at * D, *const c = contexts.data + at * D;
-            for (std::size_t i = 0; i < D; ++i) to[i] = d[i] * factor;
-            to[D] = divides ? -kernels::dot(D, d, c) * factor : T(0);
+            divide(D, d, divisors[at], to);
+            to[D] = divides ? -kernels::dot(D, d, c) : T(0);
+            divide(1, to + D, divisors[at], to + D);
         }
     };
 }
@@ -471,8 +482,8 @@ struct read_sums_op : operation<read_sums_op> {
                 kernels::add_scaled(D, c, q, row);
                 by += q * row[D];
             }
-            divisors[b] = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
-            for (std::size_t i = 0; i < D; ++i) c[i] *= divisors[b];
+            divisors[b] = divides ? by : T(1);
+            detail::divide(D, c, divisors[b], c);
         }
     }
 
@@ -483,14 +494,15 @@ struct read_sums_op : operation<read_sums_op> {
         const std::size_t F = sums.shape[1], D = sums.shape[2] - 1;
         for (std::size_t b = 0; b < sums.shape[0]; ++b) {
             const T *const d = d_contexts.data + b * D, by = divisors[b];
-            const T last = divides ? -kernels::dot(D, d, contexts.data + b * D) * by : T(0);
+            if (by == 0) continue;
+            const T last = divides ? -kernels::dot(D, d, contexts.data + b * D) / by : T(0);
             for (std::size_t f = 0; f < F; ++f) {
                 const std::size_t at = b * F + f;
                 const T* const row = sums.data + at * (D + 1);
-                if (d_queries) d_queries.data[at] += by * kernels::dot(D, d, row) + last * row[D];
+                if (d_queries) d_queries.data[at] += kernels::dot(D, d, row) / by + last * row[D];
                 if (!d_sums) continue;
                 T* const d_row = d_sums.data + at * (D + 1);
-                kernels::add_scaled(D, d_row, by * queries.data[at], d);
+                kernels::add_scaled(D, d_row, queries.data[at] / by, d);
                 d_row[D] += last * queries.data[at];
             }
         }

@@ -231,6 +231,32 @@ TEST_CASE("values beyond the real positions are not read")
     CHECK(ops::linear_attention(q, k, v, lengths{4}, true, z.rule) == must);
 }
 
+TEST_CASE("sums that have no finite inverse divide contexts, and have no gradient without a loss")
+{
+    const float least = std::numeric_limits<float>::denorm_min();
+    const array<float, 3> q{{{1.0f}, {least}}}, k{{{1.0f}, {3.0f}}}, v{{{4.0f}, {8.0f}}};  // [1,2,1]
+    const auto plain = ops::linear_attention(q, k, v, lengths{2}, false, ops::rule_of_sums{});
+    CHECK(plain(0, 0, 0) == 7);                           // (4 + 3 · 8) / 4
+    CHECK((plain(0, 1, 0) == 7 || plain(0, 1, 0) == 0));  // with SSE, subnormal numbers are 0 here
+    const array<float, 2> query{{least}};
+    const array<float, 3> sums{{{28.0f, 4.0f}}};
+    CHECK(ops::read_sums(query, sums, true)(0, 0) == 7);
+
+    ad::tape<float> on;
+    const auto lifted = [&](const auto& x) { return on.parameter(x); };
+    const auto Q = lifted(q), K = lifted(k), V = lifted(v), sums_on_tape = lifted(sums);
+    const auto read = ops::read_sums(lifted(query), sums_on_tape, true);
+    const auto contexts = ops::linear_attention(Q, K, V, lengths{2}, false, ops::rule_of_sums{});
+    const array<float, 3> first{{{1.0f}, {0.0f}}};
+    on.backward(ops::add(ops::dot(contexts, first), ops::dot(read, array<float, 2>{{0.0f}})));
+    for (const auto& x : {Q, K, V, sums_on_tape}) {
+        const auto slopes = on.gradient(x);
+        for (std::size_t i = 0; i < slopes.size(); ++i) CHECK(std::isfinite(slopes.data[i]));
+    }
+    CHECK(on.gradient(V).data[0] == 0.25f);
+    CHECK(on.gradient(V).data[1] == 0.75f);
+}
+
 TEST_CASE("wrong shapes are reported by name")
 {
     const auto q = random({2, 3, 4}, 1), k = random({2, 5, 4}, 2), v = random({2, 5, 3}, 3);
