@@ -413,7 +413,8 @@ HEED_SIMD_INLINE auto exp(plain_register auto x) -> decltype(x)
 #endif
 }
 
-/// e^x for x <= 0, bit-identical to exp(x) if that is a normal number; 0 below, and for -inf; NaN for NaN.
+/// e^x for x <= 0, bit-identical to exp(x) down to x = -87.3365 (double: -708.396); smaller results, below 1.17553e-38
+/// (2.226e-308), are 0, or with AVX-512 those of exp; NaN for NaN.
 HEED_SIMD_INLINE auto exp_of_nonpositive(plain_register auto x) -> decltype(x)
 {
 #if defined(HEED_SIMD_AVX512)
