@@ -114,7 +114,7 @@ tables >"$results/tables" || status=$?
 if [[ -z $page ]]; then
     cat "$results/tables"
 else
-    { sed "/^$mark\$/q" "$page" && echo && cat "$results/tables"; } >"$page.new"
+    { awk -v mark="$mark" '{ print } $0 == mark { exit }' "$page" && echo && cat "$results/tables"; } >"$page.new"
     mv "$page.new" "$page"
 fi
 ((status == 0)) || heed_fail "" "NaN, parity or positions have faults, see the end of the tables"
