@@ -20,7 +20,7 @@ set(heed_width_kernels
     kernels/additive kernels/block_sums kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear kernels/layer_norm
     kernels/linear_attention kernels/optimizers kernels/per_dimension kernels/recurrent
     kernels/rows kernels/softmax kernels/sparse kernels/top_k_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_pack
-    simd/bfloat16 simd/lookup simd/registers simd/dual_registers simd/simd simd/trig gemm/int8_panels gemm/panels gemm/weight_panels)
+    simd/accuracy simd/bfloat16 simd/lookup simd/registers simd/dual_registers simd/simd simd/trig gemm/int8_panels gemm/panels gemm/weight_panels)
 
 # heed_width_tests(<name> <path>...): these tests for this width, as one unit if unit tests are compiled together.
 macro(heed_width_tests name)
