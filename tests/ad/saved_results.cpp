@@ -46,6 +46,21 @@ TEST_CASE("small results and the program's result are saved per row, up to the l
     CHECK_FALSE(none.known);
 }
 
+TEST_CASE("an operation with a different number of results than in the run on zero rows ends the saved results")
+{
+    arena memory;
+    ad::saved_list<double> list;
+    ad::saved_results<double> first(list);
+    for (int call = 0; call < 3; ++call) first.next<1>(80, {10});
+    const auto kept = list.keep(memory, 2, 30);
+    REQUIRE(kept.size() == 3);
+    ad::saved_results<double> second(kept, 1, true);
+    const auto place = second.next<3>(80, {1, 1, 1});
+    CHECK(place.at[0] == nullptr);
+    CHECK_FALSE(place.known);
+    CHECK(second.next<1>(80, {10}).at[0] == nullptr);
+}
+
 TEST_CASE("the list holds 24 results")
 {
     ad::saved_list<double> list;

@@ -24,6 +24,7 @@ struct slot;
 template <class T>
 struct saved_result {
     std::size_t call = 0;           // index of the operation, in execution order
+    std::size_t results = 0;        // of the operation
     std::size_t size = 0;           // elements per row, at most
     bool small = false;             // much smaller than the arguments
     const slot<T>* made = nullptr;  // in the run on zero rows
@@ -44,7 +45,7 @@ public:
         std::size_t all = 0;
         for (const std::size_t n : makes) all += n;
         const std::size_t first = count_ + 1;
-        for (const std::size_t n : makes) items_[count_++] = {call, n, 8 * all <= reads};
+        for (const std::size_t n : makes) items_[count_++] = {call, N, n, 8 * all <= reads};
         return first;
     }
     saved_result<T>& operator[](std::size_t i) { return items_[i]; }
@@ -112,7 +113,9 @@ public:
         std::size_t listed = 0;  // see saved_list::add
     };
 
-    /// For the next operation, which reads `reads` elements per row and writes `makes` of each result.
+    /// For the next operation, which reads `reads` elements per row and writes `makes` of each result. After an
+    /// operation with a different number of results than in the run on zero rows, nothing is saved: a single row may
+    /// run other operations, such as a slice instead of a copy.
     template <std::size_t N>
     places<N> next(std::size_t reads, const std::array<std::size_t, N>& makes)
     {
@@ -123,6 +126,10 @@ public:
             return found;
         }
         if (item_ == saved_.size() || saved_[item_].call != call) return found;
+        if (saved_[item_].results != N) {
+            item_ = saved_.size();
+            return found;
+        }
         bool fits = true;
         for (std::size_t i = 0; i < N; ++i) fits = fits && makes[i] <= saved_[item_ + i].size;
         for (std::size_t i = 0; fits && i < N; ++i) {
