@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 using namespace heed;
 using support::random;
@@ -32,6 +33,17 @@ TEST_CASE("ratio: shares of the decayed sum")
             }
         }
     }
+}
+
+TEST_CASE("ratio: scores with a sum that has no finite inverse")
+{
+    const float least = std::numeric_limits<float>::denorm_min();
+    array<float, 2> scores(shape_of_rank<2>{1, 2});
+    scores(0, 0) = least;
+    scores(0, 1) = 3 * least;
+    const auto weights = normalize::ratio{}(scores, no_state{}, plain_step_context{lengths{2}});
+    CHECK(weights(0, 0) == 0.25f);
+    CHECK(weights(0, 1) == 0.75f);
 }
 
 TEST_CASE("ratio: a row of zeros has weights of 0")

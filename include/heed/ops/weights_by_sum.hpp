@@ -34,9 +34,9 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
             for (std::size_t j = 0; j < n; ++j)
                 whole += static_cast<in_double<T>>(seen(e.data[at + j * step]) * aged[n - 1 - j]);
             const T sum = static_cast<T>(whole);
-            const T by = !rule.divides ? T(1) : sum == 0 ? T(0) : 1 / sum;
+            const T by = rule.divides ? sum : T(1);  // 1 / sum may be infinite
             for (std::size_t j = 0; j < n; ++j)
-                weights.data[at + j * step] = seen(e.data[at + j * step]) * aged[n - 1 - j] * by;
+                weights.data[at + j * step] = by == 0 ? T(0) : seen(e.data[at + j * step]) * aged[n - 1 - j] / by;
             for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
         });
     }
