@@ -12,7 +12,7 @@ void require(bool right, const std::string& what)
     if (!right) throw broken(what);
 }
 
-std::string text(double x)
+std::string digits(double x)
 {
     char buffer[32];
     std::snprintf(buffer, sizeof buffer, "%.9g", x);
@@ -28,7 +28,7 @@ std::string place(std::size_t series, std::size_t i)
 void require_close(double is, double must, double tolerance, const std::string& what)
 {
     const double off = std::abs(is - must) / (1 + std::abs(must));
-    require(is == must || off <= tolerance, what + ": " + text(is) + " against " + text(must));
+    require(is == must || off <= tolerance, what + ": " + digits(is) + " against " + digits(must));
 }
 
 void require_close(const outcome& is, const outcome& must, double tolerance, const std::string& what)

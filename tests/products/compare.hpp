@@ -22,7 +22,7 @@ void require_close(const outcome& is, const outcome& must, double tolerance, con
 void require_same_bits(const outcome& is, const outcome& must, const std::string& what);
 void require_finite(const outcome& is, const std::string& what);
 
-std::string text(double x);
+std::string digits(double x);
 std::string place(std::size_t series, std::size_t i);
 
 /// Is the product in the interpreter's tables?

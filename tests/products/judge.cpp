@@ -73,7 +73,7 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
                 for (std::size_t d = 0; d < p.data.of.width; ++d) p.data.annotations(b, t, d) = rubbish;
             }
         }
-        const std::string what = text(rubbish) + " in the padding";
+        const std::string what = digits(rubbish) + " in the padding";
         require_same_bits(p.steps(), values, what);
         require_same_bits(p.on_tape().slopes, taped.slopes, what + ", gradients");
     }

@@ -103,7 +103,7 @@ void require_near(const outcome& is, const outcome& must, double tolerance, cons
         for (const double m : must[k]) largest = std::max(largest, std::abs(m));
         for (std::size_t i = 0; i < must[k].size(); ++i) {
             require(is[k][i] == must[k][i] || std::abs(is[k][i] - must[k][i]) <= tolerance * largest,
-                    what + ", " + place(k, i) + ": " + text(is[k][i]) + " against " + text(must[k][i]));
+                    what + ", " + place(k, i) + ": " + digits(is[k][i]) + " against " + digits(must[k][i]));
         }
     }
 }
@@ -161,7 +161,7 @@ void check_slopes(product& p, const outcome& slopes, interpreter::program run)
         }
         for (interpreter::number& each : x.numbers) each.u = 0;
         require(std::abs(along - must) <= 1e-9 * (size + std::abs(must)),
-                "the gradient with respect to " + parts[k].name + ": " + text(along) + " against " + text(must));
+                "the gradient with respect to " + parts[k].name + ": " + digits(along) + " against " + digits(must));
     }
 }
 
