@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include <products/products.hpp>
+#include <products/compare.hpp>
 #include <support/tensors.hpp>
 
 // The checks of every product: on doubles behind pointers, for any types.
@@ -13,119 +13,17 @@ namespace composition {
 
 namespace {
 
-/// The fault of a product, described by the message.
-struct broken : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-void require(bool right, const std::string& what)
-{
-    if (!right) throw broken(what);
-}
-
-std::string text(double x)
-{
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%.9g", x);
-    return buffer;
-}
-
-std::string place(std::size_t series, std::size_t i)
-{
-    return (series % 2 == 0 ? "context" : "weights") + (" of step " + std::to_string(series / 2)) + " [" +
-           std::to_string(i) + "]";
-}
-
-void require_close(double is, double must, double tolerance, const std::string& what)
-{
-    const double off = std::abs(is - must) / (1 + std::abs(must));
-    require(is == must || off <= tolerance, what + ": " + text(is) + " against " + text(must));
-}
-
-void require_close(const outcome& is, const outcome& must, double tolerance, const std::string& what)
-{
-    require(is.size() == must.size(), what + ": a different number of results");
-    for (std::size_t k = 0; k < must.size(); ++k) {
-        require(is[k].size() == must[k].size(), what + ": a different size of the " + place(k, 0));
-        for (std::size_t i = 0; i < must[k].size(); ++i) {
-            require_close(is[k][i], must[k][i], tolerance, what + ", " + place(k, i));
-        }
-    }
-}
-
-void require_same_bits(const outcome& is, const outcome& must, const std::string& what)
-{
-    require(is.size() == must.size(), what + ": a different number of results");
-    for (std::size_t k = 0; k < must.size(); ++k) {
-        require(is[k].size() == must[k].size() &&
-                    std::memcmp(is[k].data(), must[k].data(), must[k].size() * sizeof(double)) == 0,
-                what + ", in series " + std::to_string(k));
-    }
-}
-
-void require_finite(const outcome& is, const std::string& what)
-{
-    for (std::size_t k = 0; k < is.size(); ++k) {
-        for (const double x : is[k]) require(std::isfinite(x), what + ", in series " + std::to_string(k));
-    }
-}
-
 /// Rows of only padding return 0, and weights beyond a row's length are 0.
 void check_zeros(const batch& data, const outcome& values)
 {
     for (std::size_t k = 0; k < values.size(); ++k) {
-        const std::size_t row = values[k].size() / batch::rows;
+        const std::size_t row = values[k].size() / data.of.rows;
         for (std::size_t i = 0; i < values[k].size(); ++i) {
             const std::size_t length = data.real[i / row];
-            const bool padded = k % 2 == 1 && i % row / (row / batch::positions) >= length;
+            const bool padded = k % 2 == 1 && i % row / (row / data.of.positions) >= length;
             if (length == 0 || padded) require(values[k][i] == 0, "not 0 without a position: " + place(k, i));
         }
     }
-}
-
-/// The product as the interpreter's program.
-interpreter::program program_of(product& p)
-{
-    interpreter::program run;
-    run.score = p.score;
-    run.normalizer = p.normalizer;
-    run.combiner = p.combiner;
-    for (const part& x : p.parts()) {
-        interpreter::tensor copy{x.shape, {x.data, x.data + x.size}};
-        if (x.name == "annotations") {
-            run.annotations = std::move(copy);
-        } else if (x.name == "states") {
-            run.states = std::move(copy);
-        } else if (x.name == "words") {
-            run.words = std::move(copy);
-        } else {
-            run.parameters[x.name] = std::move(copy);
-        }
-    }
-    for (const setting& x : p.settings()) run.settings[x.name] = x.value;
-    for (std::size_t b = 0; b < batch::rows; ++b) run.lengths.push_back(p.data.real[b]);
-    return run;
-}
-
-bool interpreted(const product& p) { return !interpreter::not_interpreted().contains(p.normalizer); }
-
-/// The values by the equations.
-outcome values_of(const interpreter::program& run)
-{
-    outcome all;
-    for (const interpreter::vector& series : interpreter::interpret(run)) {
-        all.emplace_back();
-        for (const interpreter::number& x : series) all.back().push_back(x.value);
-    }
-    return all;
-}
-
-/// The tensor of a program with the name of a part.
-interpreter::tensor& tensor_of(interpreter::program& run, const std::string& name)
-{
-    if (name == "annotations") return run.annotations;
-    if (name == "states") return run.states;
-    return name == "words" ? run.words : run.parameters.at(name);
 }
 
 /// The values, and the gradient along a random direction of each tensor, against the equations.
@@ -154,12 +52,12 @@ void check_equations(product& p, const outcome& values, const taped_outcome& tap
     }
 }
 
-void check_at_once(const outcome& values, const numbers& contexts)
+void check_at_once(const extents& of, const outcome& values, const numbers& contexts)
 {
-    const std::size_t width = values.front().size() / batch::rows;
-    require(contexts.size() == batch::rows * batch::steps * width, "all queries at once: a different size");
+    const std::size_t width = values.front().size() / of.rows;
+    require(contexts.size() == of.rows * of.steps * width, "all queries at once: a different size");
     for (std::size_t i = 0; i < contexts.size(); ++i) {
-        const std::size_t b = i / width / batch::steps, s = i / width % batch::steps;
+        const std::size_t b = i / width / of.steps, s = i / width % of.steps;
         require_close(contexts[i], values[2 * s][b * width + i % width], 1e-11,
                       "all queries at once against one by one, step " + std::to_string(s));
     }
@@ -170,12 +68,12 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
 {
     const auto kept = p.data.annotations;
     for (const double rubbish : {std::numeric_limits<double>::quiet_NaN(), 1e30}) {
-        for (std::size_t b = 0; b < batch::rows; ++b) {
-            for (std::size_t t = p.data.real[b]; t < batch::positions; ++t) {
-                for (std::size_t d = 0; d < batch::width; ++d) p.data.annotations(b, t, d) = rubbish;
+        for (std::size_t b = 0; b < p.data.of.rows; ++b) {
+            for (std::size_t t = p.data.real[b]; t < p.data.of.positions; ++t) {
+                for (std::size_t d = 0; d < p.data.of.width; ++d) p.data.annotations(b, t, d) = rubbish;
             }
         }
-        const std::string what = text(rubbish) + " in the padding";
+        const std::string what = digits(rubbish) + " in the padding";
         require_same_bits(p.steps(), values, what);
         require_same_bits(p.on_tape().slopes, taped.slopes, what + ", gradients");
     }
@@ -185,7 +83,7 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
 /// Masked positions have weight 0; a mask that hides the last positions equals shorter lengths.
 void check_masks(product& p)
 {
-    constexpr std::size_t B = batch::rows, T = batch::positions;
+    const std::size_t B = p.data.of.rows, T = p.data.of.positions;
     heed::boolean_mask<2> holes({B, T}), first_half({B, T});
     heed::array<double, 2> bias(heed::shape_of_rank<2>{B, T}, 0.0);
     std::vector<std::size_t> fewer;
@@ -223,7 +121,7 @@ void check_rows(const product& p, const outcome& values)
     const std::vector<std::size_t> rows{3, 0, 2, 0};
     outcome must;
     for (std::size_t k = 2; k < values.size(); ++k) {  // from the second step on
-        const std::size_t width = values[k].size() / batch::rows;
+        const std::size_t width = values[k].size() / p.data.of.rows;
         must.emplace_back();
         for (const std::size_t row : rows) {
             const double* const from = values[k].data() + row * width;
@@ -280,7 +178,7 @@ void check_parts_on_tape(const product& p, const taped_outcome& everything)
 void check_no_queries(product& p)
 {
     const auto states = p.data.states, words = p.data.words;
-    p.data.states = p.data.words = heed::array<double, 3>(heed::shape_of_rank<3>{batch::rows, 0, batch::width});
+    p.data.states = p.data.words = heed::array<double, 3>(heed::shape_of_rank<3>{p.data.of.rows, 0, p.data.of.width});
     require(p.at_once().empty(), "contexts of no queries");
     p.data.states = states;
     p.data.words = words;
@@ -291,7 +189,7 @@ void check_empty_row(const product& p, const taped_outcome& taped)
 {
     const std::size_t of_batch = p.query_has_word ? 3 : 2;
     for (std::size_t k = taped.slopes.size() - of_batch; k < taped.slopes.size(); ++k) {
-        const std::size_t row = taped.slopes[k].size() / batch::rows;
+        const std::size_t row = taped.slopes[k].size() / p.data.of.rows;
         for (std::size_t i = 0; i < taped.slopes[k].size(); ++i) {
             if (p.data.real[i / row] == 0) require(taped.slopes[k][i] == 0, "an empty row has a gradient");
         }
@@ -325,7 +223,7 @@ void check(product& p)
     check_rows(p, values);
     check_masks(p);
     require_close(taped.values, values, 1e-11, "on the tape against without");
-    check_at_once(values, p.at_once());
+    check_at_once(p.data.of, values, p.at_once());
     check_no_queries(p);
     check_parts_on_tape(p, taped);
     check_zeros(p.data, values);
@@ -356,10 +254,24 @@ void weigh_in(outcome& to, std::vector<heed::ad::var<double, 0>>& terms, const a
 
 }  // namespace
 
-batch::batch()
-    : annotations(support::random({rows, positions, width}, 1)),
-      states(support::random({rows, steps, width}, 2)),
-      words(support::random({rows, steps, width}, 3))
+batch::batch(const extents& sizes, std::vector<std::size_t> lengths, std::uint64_t stream)
+    : of(sizes),
+      annotations(support::random({of.rows, of.positions, of.width}, stream)),
+      states(support::random({of.rows, of.steps, of.width}, stream + 1)),
+      words(support::random({of.rows, of.steps, of.width}, stream + 2)),
+      real(std::move(lengths))
+{}
+
+batch::batch(const extents& sizes)
+    : batch(
+          sizes,
+          [&] {
+              std::vector<std::size_t> lengths;
+              for (std::size_t b = 0; b < sizes.rows; ++b)
+                  lengths.push_back(b == 0 ? sizes.positions : std::min(b - 1, sizes.positions));
+              return lengths;
+          }(),
+          1)
 {}
 
 double constant(std::size_t series, std::size_t i)

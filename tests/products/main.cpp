@@ -2,19 +2,23 @@
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <vector>
 
-#include <products/products.hpp>
+#include <products/programs.hpp>
 
-// Judges the products that to_be_judged (policies.hpp) selects. --markdown prints docs/explanation/composition.md;
-// --allocations prints the products that allocate memory in a steady step_into; --bits prints a hash of each product's
-// results and gradients, to compare two versions of heed.
+// Judges the products that to_be_judged (policies.hpp) selects, and runs random programs of them (programs.hpp), with a
+// new seed each day. --programs N [seed] runs N random programs, --replay a given one; --markdown prints
+// docs/explanation/composition.md; --allocations prints the products that allocate memory in a steady step_into; --bits
+// prints a hash of each product's results and gradients, to compare two versions of heed.
 
 void composition::add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
                           heed::weight_kind kind, heed::composition_fault fault, many queries,
@@ -123,6 +127,50 @@ verdict judge_all(const table& lines)
     return all;
 }
 
+/// The number of days since 1970: a new seed each day.
+std::uint64_t seed_of_today() { return static_cast<std::uint64_t>(std::time(nullptr)) / 86400; }
+
+std::string running;  // the program that runs, for the signal handler
+
+/// Prints the program during which the process ends.
+extern "C" void print_running(int signal)
+{
+    std::fprintf(stderr, "signal %d in the program\n%s", signal, running.c_str());
+    std::_Exit(1);
+}
+
+/// Runs the programs that had a fault once; true if all are right.
+bool repeats_found_programs(const table& lines)
+{
+    bool right = true;
+    for (const std::string& found : found_programs()) {
+        running = found + "\n";
+        const std::string fault = fault_of(lines, program_from(found));
+        if (fault.empty()) continue;
+        std::fprintf(stderr, "%s\nIts fault: %s\n", found.c_str(), fault.c_str());
+        right = false;
+    }
+    return right;
+}
+
+/// Runs random programs; prints the smallest version of the first one with a fault. True if all were right.
+bool runs_programs(const table& lines, std::uint64_t count, std::uint64_t seed)
+{
+    std::printf("%" PRIu64 " random programs, seed %" PRIu64 "\n", count, seed);
+    std::fflush(stdout);
+    for (const int signal : {SIGSEGV, SIGABRT, SIGFPE}) std::signal(signal, print_running);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const program drawn = draw(lines, seed * 0x9e3779b97f4a7c15 + i);
+        running = text(drawn);
+        if (fault_of(lines, drawn).empty()) continue;
+        const program smallest = shrunk(lines, drawn);
+        std::fprintf(stderr, "program %" PRIu64 " is wrong. Run --replay with:\n%sIts fault: %s\n", i,
+                     text(smallest).c_str(), fault_of(lines, smallest).c_str());
+        return false;
+    }
+    return true;
+}
+
 /// FNV-1a of the bits and sizes of all results.
 std::uint64_t hash_of(std::uint64_t hash, const outcome& all)
 {
@@ -166,9 +214,15 @@ void print_allocations(const table& lines)
 
 int main(int argc, char** argv)
 {
-    const std::string_view option = argc > 1 ? argv[1] : "";
-    if (argc > 2 || (argc == 2 && option != "--markdown" && option != "--allocations" && option != "--bits")) {
-        std::fputs("usage: composition_products [--markdown | --allocations | --bits]\n", stderr);
+    const std::vector<std::string> options(argv + 1, argv + argc);
+    const std::string option = options.empty() ? "" : options[0];
+    const bool single = option == "--markdown" || option == "--allocations" || option == "--bits";
+    const std::size_t values = options.empty() ? 0 : options.size() - 1;
+    if (!(options.empty() || (single && values == 0) || (option == "--replay" && values == 1) ||
+          (option == "--programs" && (values == 1 || values == 2)))) {
+        std::fputs("usage: composition_products [--markdown | --allocations | --bits | --programs <count> [<seed>] | "
+                   "--replay <program>]\n",
+                   stderr);
         return 2;
     }
     table lines, own;
@@ -195,11 +249,21 @@ int main(int argc, char** argv)
         std::fputs(markdown(lines).c_str(), stdout);
         return 0;
     }
+    if (option == "--programs") {
+        const std::uint64_t seed = values == 2 ? std::stoull(options[2]) : seed_of_today();
+        return runs_programs(lines, std::stoull(options[1]), seed) ? 0 : 1;
+    }
+    if (option == "--replay") {
+        const std::string fault = fault_of(lines, program_from(options[1]));
+        std::printf("%s\n", fault.empty() ? "no fault" : fault.c_str());
+        return fault.empty() ? 0 : 1;
+    }
     if (overlooks_a_mistake(lines) || misses_a_pair(lines) || misses_a_wrong_equation(lines, own)) return 1;
     const verdict of_heed = judge_all(lines), of_own = judge_all(own);
     const auto legal = std::count_if(lines.begin(), lines.end(), [](const row& line) { return line.legal(); });
     std::printf(
         "%zu products, %td legal, %zu judged, %zu of these wrong; %zu with a score that is not heed's, %zu wrong\n",
         lines.size(), legal, of_heed.judged, of_heed.wrong, of_own.judged, of_own.wrong);
-    return of_heed.wrong + of_own.wrong == 0 && of_heed.judged > 0 && of_own.judged > 0 ? 0 : 1;
+    const bool right = repeats_found_programs(lines) && runs_programs(lines, 1000, seed_of_today());
+    return right && of_heed.wrong + of_own.wrong == 0 && of_heed.judged > 0 && of_own.judged > 0 ? 0 : 1;
 }

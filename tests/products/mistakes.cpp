@@ -56,8 +56,8 @@ struct mistaken final : product {
         if (made == mistake::random) values[2][0] += 1e-3 * ++runs;
         // Row 1 is empty, row 2 has one position.
         if (made == mistake::padding) values[0][0] += std::isnan(data.annotations(2, 3, 0)) ? 1e-15 : 0;
-        if (made == mistake::empty_row) values[4][batch::width] = 1e-300;
-        if (made == mistake::behind_length) values[1][2 * batch::positions + 1] = 1e-300;
+        if (made == mistake::empty_row) values[4][data.of.width] = 1e-300;
+        if (made == mistake::behind_length) values[1][2 * data.of.positions + 1] = 1e-300;
         if (made == mistake::large && std::abs(data.states(0, 0, 0)) > 1e2) values[3][0] = INFINITY;
         return values;
     }
@@ -103,6 +103,18 @@ struct mistaken final : product {
         return contexts;
     }
 
+    numbers at_once_causal() const override
+    {
+        right.data = data;
+        return right.at_once_causal();
+    }
+
+    taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const override
+    {
+        right.data = data;
+        return right.on_tape_under(mask);
+    }
+
     taped_outcome on_tape(taped what) const override
     {
         right.data = data;
@@ -111,7 +123,7 @@ struct mistaken final : product {
         if (what != taped::everything) return all;
         if (made == mistake::gradient) all.slopes[1][2] += 1e-5;
         if (made == mistake::tape) all.values[1][0] += 1e-9;
-        if (made == mistake::empty_slope) all.slopes.back()[batch::steps * batch::width] = 1e-300;
+        if (made == mistake::empty_slope) all.slopes.back()[data.of.steps * data.of.width] = 1e-300;
         return all;
     }
 
@@ -127,6 +139,7 @@ struct mistaken final : product {
     }
 
     std::vector<setting> settings() const override { return right.settings(); }
+    std::unique_ptr<product> remade(const extents& sizes) const override { return right.remade(sizes); }
     std::size_t allocations() const override { return right.allocations(); }
 };
 

@@ -35,14 +35,19 @@ nearness(Matrix, Matrix) -> nearness<Matrix>;
 
 void add_own_score(table& to)
 {
-    const nearness score{random({D, A}, 91), random({D, A}, 92)};
-    each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
-        using score_type = nearness<heed::array<double, 2>>;
-        using combine = heed::combine::weighted_sum;
-        if constexpr (heed::fault_of<score_type, Normalize, combine>() == heed::composition_fault::none) {
+    using score_type = nearness<heed::array<double, 2>>;
+    static constexpr auto score = [](const extents& of) {
+        return nearness{random({of.width, of.hidden}, 91), random({of.width, of.hidden}, 92)};
+    };
+    each_normalizer([&]<class Normalizer>(const char* normalizer, const Normalizer& normalize) {
+        using Normalize = made_by<Normalizer>;
+        using Combine = heed::combine::weighted_sum;
+        if constexpr (heed::fault_of<score_type, Normalize, Combine>() == heed::composition_fault::none) {
+            using made = of<false, score_type, Normalize, Combine>;
             add_row(to, "nearness", normalizer, "weighted_sum", heed::weight_kind::per_position,
                     heed::composition_fault::none, {},
-                    std::make_unique<of<false, score_type, Normalize, combine>>(score, normalize, combine{}));
+                    std::make_unique<made>(
+                        typename made::makers{score, normalize, [](const extents&) { return Combine{}; }}));
         }
     });
 }

@@ -11,66 +11,71 @@
 #include <products/products.hpp>
 #include <support/tensors.hpp>
 
-/// The normalizers and combiners of the table, with parameters that fit composition::batch.
+/// The normalizers and combiners of the table, with parameters of the given sizes.
 namespace composition {
 
 using support::random;
 
-inline constexpr std::size_t D = batch::width, A = batch::hidden;
-
+/// Calls f(name, function from sizes to the normalizer) for each normalizer.
 template <class F>
 void each_normalizer(const F& f)
 {
     using namespace heed::normalize;
-    const auto W_p = random({D, 3}, 51);
-    const auto v_p = random({3}, 52), w = random({1}, 53);
-    f("softmax", softmax{});
-    f("temporal", temporal{});
-    f("recent_temporal", recent_temporal{1});
-    f("decayed_temporal", decayed_temporal{0.7, 0.3});
-    f("learned_temporal", learned_temporal{w});
-    f("local_m", local_m{1});
-    f("local_m{D, temporal}", local_m{1, temporal{}});
-    f("local_p", local_p{W_p, v_p, 2});
-    f("sparsemax", sparsemax{});
-    f("entmax15", entmax15{});
-    f("entmax", entmax{w});
-    f("top_k", top_k{2});
-    f("softmax_with_sink", softmax_with_sink{w});
-    f("sigmoid", sigmoid{-0.5});
-    f("stick_breaking", stick_breaking{});
-    f("monotonic", monotonic{w});
-    f("monotonic_hard", monotonic_hard{w});
-    f("chunkwise{w, s, monotonic}", chunkwise{2, w, monotonic{w}});
-    f("ratio", ratio{0.8});
-    f("retention", retention{0.9});
-    f("temperature", temperature{0.5});
-    f("hard", hard{7});
-    f("gumbel", gumbel{8});
-    f("argmax", argmax{});
-    f("dropout", dropout{0.4, 9, softmax{}, {.at_inference = true}});
-    f("noisy", noisy{0.5, 10, softmax{}, {.at_inference = true}});
+    static constexpr auto w = [] { return random({1}, 53); };
+    f("softmax", [](const extents&) { return softmax{}; });
+    f("temporal", [](const extents&) { return temporal{}; });
+    f("recent_temporal", [](const extents&) { return recent_temporal{1}; });
+    f("decayed_temporal", [](const extents&) { return decayed_temporal{0.7, 0.3}; });
+    f("learned_temporal", [](const extents&) { return learned_temporal{w()}; });
+    f("local_m", [](const extents&) { return local_m{1}; });
+    f("local_m{D, temporal}", [](const extents&) { return local_m{1, temporal{}}; });
+    f("local_p", [](const extents& of) { return local_p{random({of.width, 3}, 51), random({3}, 52), 2}; });
+    f("sparsemax", [](const extents&) { return sparsemax{}; });
+    f("entmax15", [](const extents&) { return entmax15{}; });
+    f("entmax", [](const extents&) { return entmax{w()}; });
+    f("top_k", [](const extents&) { return top_k{2}; });
+    f("softmax_with_sink", [](const extents&) { return softmax_with_sink{w()}; });
+    f("sigmoid", [](const extents&) { return sigmoid{-0.5}; });
+    f("stick_breaking", [](const extents&) { return stick_breaking{}; });
+    f("monotonic", [](const extents&) { return monotonic{w()}; });
+    f("monotonic_hard", [](const extents&) { return monotonic_hard{w()}; });
+    f("chunkwise{w, s, monotonic}", [](const extents&) { return chunkwise{2, w(), monotonic{w()}}; });
+    f("ratio", [](const extents&) { return ratio{0.8}; });
+    f("retention", [](const extents&) { return retention{0.9}; });
+    f("temperature", [](const extents&) { return temperature{0.5}; });
+    f("hard", [](const extents&) { return hard{7}; });
+    f("gumbel", [](const extents&) { return gumbel{8}; });
+    f("argmax", [](const extents&) { return argmax{}; });
+    f("dropout", [](const extents&) { return dropout{0.4, 9, softmax{}, {.at_inference = true}}; });
+    f("noisy", [](const extents&) { return noisy{0.5, 10, softmax{}, {.at_inference = true}}; });
 }
 
-/// Calls f(name, combiner) for each combiner over `sum`.
+/// Calls f(name, function from sizes to the combiner) for each combiner over `Sum`.
 template <class Sum, class F>
-void each_combiner_over(const Sum& sum, const char* name, const F& f)
+void each_combiner_over(const char* name, const F& f)
 {
     using namespace heed::combine;
     const std::string inside = std::string("{…, ") + name + "}";
-    f(std::string(name), sum);
-    f("attentional" + inside, attentional{random({2 * D, D}, 61), sum});
-    f("gated" + inside, gated{random({D, D}, 62), random({D}, 63), sum});
+    f(std::string(name), [](const extents&) { return Sum{}; });
+    f("attentional" + inside, [](const extents& of) {
+        return attentional{random({2 * of.width, of.width}, 61), Sum{}};
+    });
+    f("gated" + inside, [](const extents& of) {
+        return gated{random({of.width, of.width}, 62), random({of.width}, 63), Sum{}};
+    });
 }
 
 template <class F>
 void each_combiner(const F& f)
 {
-    using namespace heed::combine;
-    each_combiner_over(weighted_sum{}, "weighted_sum", f);
-    each_combiner_over(elementwise_sum{}, "elementwise_sum", f);
-    each_combiner_over(grouped_sum{}, "grouped_sum", f);
+    each_combiner_over<heed::combine::weighted_sum>("weighted_sum", f);
+    each_combiner_over<heed::combine::elementwise_sum>("elementwise_sum", f);
+    each_combiner_over<heed::combine::grouped_sum>("grouped_sum", f);
 }
+
+/// The type of the policy that a function of sizes returns.
+template <class Make>
+using made_by = std::invoke_result_t<const Make&, const extents&>;
 
 template <class Score>
 inline constexpr bool plain_score = false;
@@ -144,24 +149,34 @@ consteval many many_of()
     }
 }
 
-template <bool with_word, class Score>
-void add_products(table& to, const std::string& name, const Score& score)
+/// Adds the products of the score that make(sizes) returns.
+template <bool with_word, class Make>
+void add_products(table& to, const std::string& name, const Make& make)
 {
-    each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
-        each_combiner([&]<class Combine>(const std::string& combiner, const Combine& combine) {
+    using Score = made_by<Make>;
+    each_normalizer([&]<class Normalizer>(const char* normalizer, const Normalizer& normalize) {
+        each_combiner([&]<class Combiner>(const std::string& combiner, const Combiner& combine) {
+            using Normalize = made_by<Normalizer>;
+            using Combine = made_by<Combiner>;
             constexpr heed::composition_fault fault = heed::fault_of<Score, Normalize, Combine>();
             many queries{};
             std::unique_ptr<product> judged;
             if constexpr (fault == heed::composition_fault::none) {
                 queries = many_of<with_word, Score, Normalize, Combine>();
-                if constexpr (to_be_judged<Score, Normalize, Combine>())
-                    judged = std::make_unique<of<with_word, Score, Normalize, Combine>>(score, normalize, combine);
+                if constexpr (to_be_judged<Score, Normalize, Combine>()) {
+                    using made = of<with_word, Score, Normalize, Combine>;
+                    judged = std::make_unique<made>(typename made::makers{make, normalize, combine});
+                }
             }
             add_row(to, name, normalizer, combiner, Score::traits.weights, fault, queries, std::move(judged));
         });
     });
 }
 
-inline auto additive() { return heed::score::additive{random({D, A}, 11), random({D, A}, 12), random({A}, 13)}; }
+inline auto additive(const extents& of)
+{
+    return heed::score::additive{random({of.width, of.hidden}, 11), random({of.width, of.hidden}, 12),
+                                 random({of.hidden}, 13)};
+}
 
 }  // namespace composition

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,16 +25,24 @@ namespace composition {
 
 using numbers = std::vector<double>;
 
-/// The inputs of every product. All widths are equal, so that scores without a projection of the query also fit.
-struct batch {
-    static constexpr std::size_t rows = 4, positions = 4, steps = 3, width = 4, hidden = 3;
+/// The sizes of a product's inputs and parameters. Queries, words and annotations have the same width, so that scores
+/// without a projection of the query also fit.
+struct extents {
+    std::size_t rows = 4, positions = 4, steps = 3, width = 4, hidden = 3;
 
+    static constexpr std::size_t longest = 40;  // positions that score::location has columns for
+};
+
+/// The inputs of a product.
+struct batch {
+    extents of;
     heed::array<double, 3> annotations;  // [B,T,D]
     heed::array<double, 3> states;       // [B,S,Q], the queries
     heed::array<double, 3> words;        // [B,S,E], the second part of the queries
-    heed::lengths real{positions, 0, 1, 2};
+    heed::lengths real;
 
-    batch();
+    explicit batch(const extents& sizes = {});                                            // lengths T, 0, 1, 2
+    batch(const extents& sizes, std::vector<std::size_t> lengths, std::uint64_t stream);  // normal numbers
 };
 
 /// A tensor that the checks read and change.
@@ -78,9 +88,12 @@ struct product {
     virtual outcome steps_under(const heed::lengths& mask) const = 0;
     virtual outcome steps_of(const std::vector<std::size_t>& rows) const = 0;  // selected after the first step
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
+    virtual numbers at_once_causal() const = 0;
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
+    virtual taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const = 0;
     virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
     virtual std::vector<setting> settings() const = 0;
+    virtual std::unique_ptr<product> remade(const extents& sizes) const = 0;  // with parameters of these sizes
     virtual std::size_t allocations() const = 0;  // of the third and fourth step, into existing results
 };
 
@@ -194,7 +207,8 @@ void each_step(const Attention& attend, const Annotations& annotations, const Qu
 {
     auto memory = attend.on(annotations, real);
     auto state = attend.start(memory);
-    for (std::size_t s = 0; s < batch::steps; ++s) {
+    const std::size_t steps = heed::shape_of(states)[1];
+    for (std::size_t s = 0; s < steps; ++s) {
         auto [context, weights, next] = attend.step(memory, query_of<with_word>(states, words, s), state, mask);
         state = next;
         look(context);
@@ -211,16 +225,28 @@ struct select_rows {
 
 template <bool with_word, class Score, class Normalize, class Combine>
 struct of final : product {
+    using makers = std::tuple<Score (*)(const extents&), Normalize (*)(const extents&), Combine (*)(const extents&)>;
+    makers make;
     heed::attention<Score, Normalize, Combine> attend;
 
-    explicit of(const Score& score, const Normalize& normalize, const Combine& combine)
-        : attend{score, normalize, combine}
+    explicit of(const makers& policies, const extents& sizes = {})
+        : make(policies), attend{std::get<0>(make)(sizes), std::get<1>(make)(sizes), std::get<2>(make)(sizes)}
     {
+        data = batch(sizes);
         kind = Score::traits.weights;
         query_has_word = with_word;
         differentiable = heed::normalizer_traits_of<Normalize>().differentiable;
         random = heed::draws<Normalize>;
         reads_length = heed::normalizer_traits_of<Normalize>().reads_length;
+    }
+
+    std::unique_ptr<product> remade(const extents& sizes) const override
+    {
+        auto same = std::make_unique<of>(make, sizes);
+        same->score = score;
+        same->normalizer = normalizer;
+        same->combiner = combiner;
+        return same;
     }
 
     outcome steps() const override
@@ -244,53 +270,53 @@ struct of final : product {
         const auto states = select(data.states), words = select(data.words);
         auto now = attend.step(memory, query_of<with_word>(data.states, data.words, 0), attend.start(memory));
         now.state = now.state.map(select);
-        for (std::size_t s = 1; s < batch::steps; ++s) {
-            now = attend.step(selected, query_of<with_word>(states, words, s), now.state);
+        for (std::size_t s = 1; s < data.of.steps; ++s) {
+            attend.step_into(now, selected, query_of<with_word>(states, words, s), now.state);
             look(now.context);
             look(now.weights);
         }
         return all;
     }
 
-    numbers at_once() const override
-    {
-        outcome all;
-        const auto memory = attend.on(data.annotations, data.real);
-        if constexpr (with_word) {
-            recorder{all}(attend(memory, heed::state_and_word{data.states, data.words}));
-        } else {
-            recorder{all}(attend(memory, data.states));
-        }
-        return all.front();
-    }
+    numbers at_once() const override { return of_all_queries(); }
+    numbers at_once_causal() const override { return of_all_queries(heed::causal{}); }
 
     taped_outcome on_tape(taped what) const override
     {
         heed::ad::tape<double> on;
-        const auto lifted = [&] {
-            return heed::attention{heed::ad::lift(on, attend.score), heed::ad::lift(on, attend.normalize),
-                                   heed::ad::lift(on, attend.combine)};
-        };
         const auto on_it = [&](const auto& x) { return on.parameter(x); };
         switch (what) {
         case taped::parameters:
-            return run(on, lifted(), data.annotations, data.states, data.words);
+            return run(on, lifted(on), data.annotations, data.states, data.words);
         case taped::annotations:
             return run(on, attend, on_it(data.annotations), data.states, data.words);
         case taped::queries:
             return run(on, attend, data.annotations, on_it(data.states), on_it(data.words));
         default:
-            return run(on, lifted(), on_it(data.annotations), on_it(data.states), on_it(data.words));
+            return run(on, lifted(on), on_it(data.annotations), on_it(data.states), on_it(data.words));
         }
     }
 
-    template <class Attention, class Annotations, class Queries>
+    taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const override
+    {
+        heed::ad::tape<double> on;
+        return run(on, lifted(on), on.parameter(data.annotations), on.parameter(data.states), on.parameter(data.words),
+                   mask);
+    }
+
+    auto lifted(heed::ad::tape<double>& on) const
+    {
+        return heed::attention{heed::ad::lift(on, attend.score), heed::ad::lift(on, attend.normalize),
+                               heed::ad::lift(on, attend.combine)};
+    }
+
+    template <class Attention, class Annotations, class Queries, class Mask = heed::no_mask>
     taped_outcome run(heed::ad::tape<double>& on, const Attention& mechanism, const Annotations& annotations,
-                      const Queries& states, const Queries& words) const
+                      const Queries& states, const Queries& words, const Mask& mask = {}) const
     {
         taped_outcome all;
         std::vector<heed::ad::var<double, 0>> terms;
-        each_step<with_word>(mechanism, annotations, states, words, data.real, taped_recorder{all.values, terms});
+        each_step<with_word>(mechanism, annotations, states, words, data.real, taped_recorder{all.values, terms}, mask);
         backward(on, terms);
         const collect_slopes collect{all.slopes, on};
         heed::transform_parameters(mechanism.score, collect);
@@ -335,6 +361,18 @@ struct of final : product {
     }
 
 private:
+    numbers of_all_queries(const auto&... mask) const
+    {
+        outcome all;
+        const auto memory = attend.on(data.annotations, data.real);
+        if constexpr (with_word) {
+            recorder{all}(attend(memory, heed::state_and_word{data.states, data.words}, mask...));
+        } else {
+            recorder{all}(attend(memory, data.states, mask...));
+        }
+        return all.front();
+    }
+
     outcome masked(const auto& mask) const
     {
         outcome all;

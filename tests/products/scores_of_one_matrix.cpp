@@ -6,10 +6,16 @@ namespace composition {
 void add_scores_of_one_matrix(table& to)
 {
     using namespace heed::score;
-    add_products<false>(to, "general", general{random({D, D}, 21)});
-    add_products<false>(to, "concat", concat{random({2 * D, A}, 22), random({A}, 23)});
-    add_products<false>(to, "location", location{random({D, batch::positions + 1}, 24)});
-    add_products<true>(to, "conv_s2s", conv_s2s{random({D, D}, 25), random({D}, 26)});
+    add_products<false>(to, "general", [](const extents& of) { return general{random({of.width, of.width}, 21)}; });
+    add_products<false>(to, "concat", [](const extents& of) {
+        return concat{random({2 * of.width, of.hidden}, 22), random({of.hidden}, 23)};
+    });
+    add_products<false>(to, "location", [](const extents& of) {
+        return location{random({of.width, extents::longest}, 24)};
+    });
+    add_products<true>(to, "conv_s2s", [](const extents& of) {
+        return conv_s2s{random({of.width, of.width}, 25), random({of.width}, 26)};
+    });
 }
 
 }  // namespace composition

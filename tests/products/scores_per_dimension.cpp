@@ -6,9 +6,14 @@ namespace composition {
 void add_scores_per_dimension(table& to)
 {
     using namespace heed::score;
-    const additive_per_dimension base{random({D, A}, 41), random({D, A}, 42), random({A, D}, 43)};
+    static constexpr auto base = [](const extents& of) {
+        return additive_per_dimension{random({of.width, of.hidden}, 41), random({of.width, of.hidden}, 42),
+                                      random({of.hidden, of.width}, 43)};
+    };
     add_products<false>(to, "additive_per_dimension", base);
-    add_products<true>(to, "with_word{additive_per_dimension}", with_word{base, random({D, A}, 44)});
+    add_products<true>(to, "with_word{additive_per_dimension}", [](const extents& of) {
+        return with_word{base(of), random({of.width, of.hidden}, 44)};
+    });
 }
 
 }  // namespace composition

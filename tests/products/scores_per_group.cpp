@@ -6,9 +6,14 @@ namespace composition {
 void add_scores_per_group(table& to)
 {
     using namespace heed::score;
-    const additive_grouped base{random({D, A}, 31), random({D, A}, 32), random({A, std::size_t{2}}, 33)};
+    static constexpr auto base = [](const extents& of) {
+        return additive_grouped{random({of.width, of.hidden}, 31), random({of.width, of.hidden}, 32),
+                                random({of.hidden, std::size_t{2}}, 33)};
+    };
     add_products<false>(to, "additive_grouped", base);
-    add_products<true>(to, "with_word{additive_grouped}", with_word{base, random({D, A}, 34)});
+    add_products<true>(to, "with_word{additive_grouped}", [](const extents& of) {
+        return with_word{base(of), random({of.width, of.hidden}, 34)};
+    });
 }
 
 }  // namespace composition

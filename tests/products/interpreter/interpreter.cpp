@@ -20,7 +20,7 @@ sentence sentence_of(const program& run, std::size_t b)
         one.states.push_back(row(run.states, b, s));
         if (!run.words.numbers.empty()) one.words.push_back(row(run.words, b, s));
         view now;
-        now.length = run.sees.length ? std::min(one.length, run.sees.length(b)) : one.length;
+        now.length = run.sees.length ? std::min(one.length, run.sees.length(b, s)) : one.length;
         for (std::size_t j = 0; j < one.length; ++j) {
             const double bias = run.sees.bias ? run.sees.bias(b, s, j) : 0;
             now.sees.push_back(j < now.length && bias != -HUGE_VAL && (!run.sees.visible || run.sees.visible(b, s, j)));

@@ -109,7 +109,7 @@ vector entmax(const scope& at, const vector& x, const positions&, std::size_t)
         slope = 0;
         for (std::size_t j = 0; j < x.size(); ++j) {
             const number over = delta * x[j] - tau;
-            y[j] = over.value > 0 ? pow(over, inverse(delta)) : number();
+            y[j] = over.value > 0 ? pow(over, 1 / delta) : number();
             sum += y[j];
             if (over.value > 0) slope += y[j] / over / delta;
         }
@@ -193,6 +193,7 @@ vector ratio(const scope& at, const vector& x, const positions& where, std::size
     vector y = retention(at, x, where, length);
     number sum;
     for (const number& each : y) sum += each;
+    if (sum.value != 0 && sum.value < 1e-290) throw divides_by_subnormal("a ratio of scores near 0");
     for (number& each : y) each = sum.value == 0 ? number() : each / sum;
     return y;
 }

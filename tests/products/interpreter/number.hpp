@@ -32,12 +32,11 @@ inline number operator*(const number& a, const number& b)
     return {a.value * b.value, a.u * b.value + a.value * b.u, a.w * b.value + a.value * b.w,
             a.uw * b.value + a.u * b.w + a.w * b.u + a.value * b.uw};
 }
-inline number inverse(const number& x)
+inline number operator/(const number& a, const number& b)
 {
-    const double y = 1 / x.value;
-    return apply(x, y, -y * y, 2 * y * y * y);
+    const double y = a.value / b.value, u = (a.u - y * b.u) / b.value, w = (a.w - y * b.w) / b.value;
+    return {y, u, w, (a.uw - u * b.w - w * b.u - y * b.uw) / b.value};
 }
-inline number operator/(const number& a, const number& b) { return a * inverse(b); }
 inline number& operator+=(number& a, const number& b) { return a = a + b; }
 inline number& operator*=(number& a, const number& b) { return a = a * b; }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,7 @@ struct tensor {
 
 /// The positions that the queries of a batch see.
 struct mask {
-    std::function<std::size_t(std::size_t sentence)>
-        length;  // lengths given with the query; empty: those of the memory
+    std::function<std::size_t(std::size_t sentence, std::size_t step)> length;  // empty: that in the memory
     std::function<bool(std::size_t sentence, std::size_t step, std::size_t position)> visible;  // empty: all
     std::function<double(std::size_t sentence, std::size_t step, std::size_t position)> bias;   // added to the scores
 };
@@ -52,6 +52,11 @@ struct program {
     std::vector<std::size_t> lengths;          // [B]
     mask sees;
     mistake wrong;
+};
+
+/// A divisor is near or below the normal numbers, which heed may treat as 0.
+struct divides_by_subnormal : std::runtime_error {
+    using std::runtime_error::runtime_error;
 };
 
 /// For each step the contexts of all sentences, then their weights, 0 in the padding.

@@ -109,7 +109,7 @@ matrix closeness(const scope& at, const projections& of)
             const number off = of.query[d] - of.keys[j][d];
             squares += off * off;
         }
-        return inverse(1 + sqrt(squares));
+        return 1 / (1 + sqrt(squares));
     });
 }
 

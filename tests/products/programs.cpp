@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+#include <products/compare.hpp>
+#include <products/programs.hpp>
+#include <support/tensors.hpp>
+
+namespace composition {
+
+namespace {
+
+constexpr const char* ways[] = {"steps", "rows", "at_once", "causal", "on_tape"};
+constexpr const char* paddings[] = {"zero", "nan", "infinity", "large"};
+constexpr const char* on_tapes[] = {"everything", "parameters", "annotations", "queries"};
+
+template <class Enum, std::size_t N>
+Enum named(const char* const (&names)[N], const std::string& name)
+{
+    const auto found = std::find(std::begin(names), std::end(names), name);
+    if (found == std::end(names)) throw std::runtime_error("not a part of a program: " + name);
+    return static_cast<Enum>(found - std::begin(names));
+}
+
+const row& line_of(const table& lines, const program& x)
+{
+    for (const row& line : lines) {
+        if (line.judged && line.score == x.score && line.normalizer == x.normalizer && line.combiner == x.combiner)
+            return line;
+    }
+    throw std::runtime_error("not a judged product: " + x.score + ", " + x.normalizer + ", " + x.combiner);
+}
+
+bool needs_even_width(const std::string& score)
+{
+    return score.find("rotary") != std::string::npos || score.find("grouped") != std::string::npos;
+}
+
+/// The product of a program, with its inputs and parameters.
+std::unique_ptr<product> product_of(const table& lines, const program& x)
+{
+    auto p = line_of(lines, x).judged->remade(x.of);
+    p->data = batch(x.of, x.lengths, heed::mix(x.numbers));
+    std::uint64_t stream = x.numbers;
+    for (const part& each : p->parts()) {
+        if (each.name == "annotations" || each.name == "states" || each.name == "words") continue;
+        // The variance of a product with a matrix does not grow with its rows.
+        const double scale =
+            each.shape.size() == 2 ? std::sqrt(4 / std::max(4.0, static_cast<double>(each.shape[0]))) : 1;
+        const auto drawn = support::random({each.size}, stream = heed::mix(stream), scale);
+        std::copy_n(drawn.data(), each.size, each.data);
+    }
+    return p;
+}
+
+void fill_padding(product& p, padding with)
+{
+    constexpr double numbers[] = {0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                                  1e300};
+    for (std::size_t b = 0; b < p.data.of.rows; ++b) {
+        for (std::size_t t = p.data.real[b]; t < p.data.of.positions; ++t) {
+            for (std::size_t d = 0; d < p.data.of.width; ++d)
+                p.data.annotations(b, t, d) = numbers[static_cast<int>(with)];
+        }
+    }
+}
+
+/// The numbers of an additive mask.
+heed::array<double, 2> bias_of(const program& x)
+{
+    auto bias = support::random({x.of.rows, x.of.positions}, heed::mix(x.numbers + 1));
+    for (std::size_t b = 0; b < x.of.rows; ++b) {
+        for (std::size_t t = 0; t < x.of.positions; ++t)
+            if (x.visible[b][t] == '0') bias(b, t) = -std::numeric_limits<double>::infinity();
+    }
+    return bias;
+}
+
+heed::boolean_mask<2> mask_of(const program& x)
+{
+    heed::boolean_mask<2> mask({x.of.rows, x.of.positions});
+    for (std::size_t b = 0; b < x.of.rows; ++b) {
+        for (std::size_t t = 0; t < x.of.positions; ++t) mask[b * x.of.positions + t] = x.visible[b][t] == '1';
+    }
+    return mask;
+}
+
+/// The numbers of each series agree, relative to its largest number.
+void require_near(const outcome& is, const outcome& must, double tolerance, const std::string& what)
+{
+    require(is.size() == must.size(), what + ": a different number of results");
+    for (std::size_t k = 0; k < must.size(); ++k) {
+        require(is[k].size() == must[k].size(), what + ": a different size of the " + place(k, 0));
+        double largest = 1;
+        for (const double m : must[k]) largest = std::max(largest, std::abs(m));
+        for (std::size_t i = 0; i < must[k].size(); ++i) {
+            require(is[k][i] == must[k][i] || std::abs(is[k][i] - must[k][i]) <= tolerance * largest,
+                    what + ", " + place(k, i) + ": " + digits(is[k][i]) + " against " + digits(must[k][i]));
+        }
+    }
+}
+
+bool all_finite(const outcome& all)
+{
+    for (const numbers& series : all) {
+        for (const double v : series)
+            if (!std::isfinite(v)) return false;
+    }
+    return true;
+}
+
+/// The contexts [B,S,.] of all queries at once, step by step.
+outcome step_by_step(const extents& of, const numbers& contexts)
+{
+    outcome all;
+    const std::size_t width = of.rows * of.steps == 0 ? 0 : contexts.size() / (of.rows * of.steps);
+    for (std::size_t s = 0; s < of.steps; ++s) {
+        all.emplace_back();
+        for (std::size_t b = 0; b < of.rows; ++b) {
+            const double* const from = contexts.data() + (b * of.steps + s) * width;
+            all.back().insert(all.back().end(), from, from + width);
+        }
+    }
+    return all;
+}
+
+outcome contexts_of(const outcome& all)
+{
+    outcome contexts;
+    for (std::size_t k = 0; k < all.size(); k += 2) contexts.push_back(all[k]);
+    return contexts;
+}
+
+/// The gradient of each tensor on the tape along a random direction.
+void check_slopes(product& p, const outcome& slopes, interpreter::program run)
+{
+    const std::vector<part> parts = p.parts();
+    require(parts.size() == slopes.size(), "the numbers of gradients and parameters differ");
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        if (slopes[k].empty()) continue;  // not on the tape, or without numbers
+        require(parts[k].size == slopes[k].size(), "the gradient of " + parts[k].name + ": a different size");
+        const auto direction = support::random({parts[k].size}, 901 + k);
+        interpreter::tensor& x = tensor_of(run, parts[k].name);
+        double along = 0, must = 0, size = 1;
+        for (std::size_t i = 0; i < x.numbers.size(); ++i) {
+            x.numbers[i].u = direction(i);
+            along += slopes[k][i] * direction(i);
+            size += std::abs(slopes[k][i] * direction(i));
+        }
+        const auto results = interpreter::interpret(run);
+        for (std::size_t s = 0; s < results.size(); ++s) {
+            for (std::size_t i = 0; i < results[s].size(); ++i) must += constant(s, i) * results[s][i].u;
+        }
+        for (interpreter::number& each : x.numbers) each.u = 0;
+        require(std::abs(along - must) <= 1e-9 * (size + std::abs(must)),
+                "the gradient with respect to " + parts[k].name + ": " + digits(along) + " against " + digits(must));
+    }
+}
+
+void check(const table& lines, const program& x)
+{
+    const auto p = product_of(lines, x);
+    auto equations = program_of(*p);
+    if (x.run == way::causal) {  // the last query sees all positions, and each earlier one a position less
+        equations.sees.length = [&](std::size_t b, std::size_t s) {
+            return x.lengths[b] + s + 1 < x.of.steps ? 0 : x.lengths[b] + s + 1 - x.of.steps;
+        };
+    }
+    const bool masked = !x.visible.empty();
+    const auto bias = masked && x.additive ? bias_of(x) : heed::array<double, 2>();
+    if (masked) {
+        equations.sees.visible = [&](std::size_t b, std::size_t, std::size_t t) { return x.visible[b][t] == '1'; };
+        if (x.additive) equations.sees.bias = [&](std::size_t b, std::size_t, std::size_t t) { return bias(b, t); };
+    }
+    outcome must;
+    try {
+        must = values_of(equations);
+    } catch (const interpreter::divides_by_subnormal&) {
+        return;
+    }
+    if (!all_finite(must)) return;
+    constexpr double tolerance = 1e-10;
+    const auto run = [&]() -> outcome {
+        switch (x.run) {
+        case way::at_once:
+            return step_by_step(x.of, p->at_once());
+        case way::causal:
+            return step_by_step(x.of, p->at_once_causal());
+        case way::rows:
+            return p->steps_of(x.rows);
+        default:
+            if (!masked) return p->steps();
+            return x.additive ? p->steps_under(heed::additive_mask{bias}) : p->steps_under(mask_of(x));
+        }
+    };
+    if (x.run == way::on_tape) {
+        const auto recorded = [&] { return masked ? p->on_tape_under(heed::additive_mask{bias}) : p->on_tape(x.what); };
+        const taped_outcome first = recorded();
+        require_near(first.values, must, tolerance, "on the tape");
+        if (p->differentiable) check_slopes(*p, first.slopes, equations);
+        fill_padding(*p, x.beyond);
+        const taped_outcome again = recorded();
+        require_same_bits(again.values, first.values, "values with rubbish in the padding");
+        require_same_bits(again.slopes, first.slopes, "gradients with rubbish in the padding");
+        return;
+    }
+    const outcome first = run();
+    if (x.run == way::at_once || x.run == way::causal) {
+        require_near(first, contexts_of(must), tolerance, "contexts of all queries at once");
+    } else if (x.run == way::rows) {
+        outcome selected;
+        for (std::size_t k = 2; k < must.size(); ++k) {
+            const std::size_t width = must[k].size() / x.of.rows;
+            selected.emplace_back();
+            for (const std::size_t b : x.rows) {
+                const double* const from = must[k].data() + b * width;
+                selected.back().insert(selected.back().end(), from, from + width);
+            }
+        }
+        require_near(first, selected, tolerance, "rows selected after the first step (steps count from there)");
+    } else {
+        require_near(first, must, tolerance, "step by step");
+    }
+    fill_padding(*p, x.beyond);
+    require_same_bits(run(), first, "with rubbish in the padding");
+}
+
+/// A source of choices.
+struct chooser {
+    std::uint64_t stream, taken = 0;
+
+    std::size_t below(std::size_t bound) { return heed::below(bound, stream, ++taken); }
+    bool once_in(std::size_t n) { return below(n) == 0; }
+    std::size_t among(std::initializer_list<std::size_t> all) { return all.begin()[below(all.size())]; }
+};
+
+void draw_mask(chooser& choose, program& x)
+{
+    const std::size_t density = choose.among({0, 1, 2, 4, 4});
+    for (std::size_t b = 0; b < x.of.rows; ++b) {
+        x.visible.emplace_back(x.of.positions, '1');
+        for (char& each : x.visible.back()) each = density > 0 && !choose.once_in(density) ? '1' : '0';
+    }
+}
+
+/// Simpler programs, the simplest first.
+std::vector<program> simpler(const table& lines, const program& x)
+{
+    std::vector<program> all;
+    const auto change = [&](const std::function<void(program&)>& f) {
+        program y = x;
+        f(y);
+        if (text(y) != text(x)) all.push_back(y);
+    };
+    const auto policies = [&](const std::string& score, const std::string& normalizer, const std::string& combiner) {
+        for (const row& line : lines) {
+            if (line.judged && line.score == score && line.normalizer == normalizer && line.combiner == combiner)
+                change([&](program& y) { y.score = score, y.normalizer = normalizer, y.combiner = combiner; });
+        }
+    };
+    policies(x.score, "softmax", x.combiner);
+    for (const char* sum : {"weighted_sum", "elementwise_sum", "grouped_sum"}) policies(x.score, x.normalizer, sum);
+    const std::size_t open = x.score.find('{'), close = x.score.rfind('}');
+    if (open != std::string::npos) policies(x.score.substr(open + 1, close - open - 1), x.normalizer, x.combiner);
+    change([](program& y) { y.threads = 1; });
+    change([](program& y) { y.beyond = padding::zero; });
+    change([](program& y) { y.run = way::steps, y.what = taped::everything, y.rows.clear(); });
+    change([](program& y) { y.visible.clear(), y.additive = false; });
+    if (x.run != way::on_tape) change([](program& y) { y.additive = false; });
+    if (x.run != way::rows) {
+        for (std::size_t b = 0; b < x.of.rows; ++b) {
+            change([b](program& y) {
+                const auto at = static_cast<std::ptrdiff_t>(b);
+                --y.of.rows;
+                y.lengths.erase(y.lengths.begin() + at);
+                if (!y.visible.empty()) y.visible.erase(y.visible.begin() + at);
+            });
+        }
+    }
+    for (const std::size_t T : {x.of.positions / 2, x.of.positions - 1}) {
+        if (x.of.positions == 0) break;
+        change([T](program& y) {
+            y.of.positions = T;
+            for (std::size_t& n : y.lengths) n = std::min(n, T);
+            for (std::string& each : y.visible) each.resize(T);
+        });
+    }
+    if (x.of.steps > 0) change([](program& y) { y.of.steps /= 2; });
+    if (x.of.steps > 0) change([](program& y) { --y.of.steps; });
+    if (x.of.width > 1) change([](program& y) { y.of.width /= 2; });
+    if (x.of.width > 2) change([](program& y) { y.of.width -= needs_even_width(y.score) ? 2 : 1; });
+    if (x.of.hidden > 1) change([](program& y) { y.of.hidden /= 2; });
+    if (x.of.hidden > 1) change([](program& y) { --y.of.hidden; });
+    for (std::size_t b = 0; b < x.visible.size(); ++b) {
+        change([b](program& y) { y.visible[b].assign(y.visible[b].size(), '1'); });
+        const std::size_t hole = x.visible[b].find('0');
+        if (hole != std::string::npos) change([b, hole](program& y) { y.visible[b][hole] = '1'; });
+    }
+    std::erase_if(all, [](const program& y) {
+        return (needs_even_width(y.score) && y.of.width % 2 != 0) ||
+               ((y.run == way::rows || y.run == way::on_tape) && y.of.steps == 0) ||
+               (y.run == way::on_tape && !y.visible.empty() && !y.additive);
+    });
+    return all;
+}
+
+}  // namespace
+
+std::string text(const program& x)
+{
+    std::ostringstream to;
+    to << "score " << x.score << "\nnormalizer " << x.normalizer << "\ncombiner " << x.combiner << "\nsizes rows "
+       << x.of.rows << " positions " << x.of.positions << " steps " << x.of.steps << " width " << x.of.width
+       << " hidden " << x.of.hidden << "\nlengths";
+    for (const std::size_t n : x.lengths) to << ' ' << n;
+    to << "\nmask " << (x.visible.empty() ? "none" : x.additive ? "additive" : "boolean");
+    for (const std::string& each : x.visible) to << ' ' << (each.empty() ? "-" : each);
+    to << "\nrun " << ways[static_cast<int>(x.run)];
+    if (x.run == way::on_tape) to << ' ' << on_tapes[static_cast<int>(x.what)];
+    for (const std::size_t b : x.rows) to << ' ' << b;
+    to << "\npadding " << paddings[static_cast<int>(x.beyond)] << "\nthreads " << x.threads << "\nnumbers " << x.numbers
+       << '\n';
+    return to.str();
+}
+
+program program_from(const std::string& given)
+{
+    program x;
+    std::string all = given, line;
+    std::replace(all.begin(), all.end(), ';', '\n');
+    std::istringstream from(all);
+    while (std::getline(from, line)) {
+        std::istringstream words(line);
+        std::string key, word;
+        if (!(words >> key)) continue;
+        const auto rest = [&] {
+            std::getline(words >> std::ws, word);
+            return word;
+        };
+        if (key == "score") {
+            x.score = rest();
+        } else if (key == "normalizer") {
+            x.normalizer = rest();
+        } else if (key == "combiner") {
+            x.combiner = rest();
+        } else if (key == "sizes") {
+            words >> word >> x.of.rows >> word >> x.of.positions >> word >> x.of.steps >> word >> x.of.width >> word >>
+                x.of.hidden;
+        } else if (key == "lengths") {
+            for (std::size_t n; words >> n;) x.lengths.push_back(n);
+        } else if (key == "mask") {
+            words >> word;
+            x.additive = word == "additive";
+            while (words >> word) x.visible.push_back(word == "-" ? "" : word);
+        } else if (key == "run") {
+            words >> word;
+            x.run = named<way>(ways, word);
+            if (x.run == way::on_tape) {
+                words >> word;
+                x.what = named<taped>(on_tapes, word);
+            }
+            for (std::size_t b; words >> b;) x.rows.push_back(b);
+        } else if (key == "padding") {
+            words >> word;
+            x.beyond = named<padding>(paddings, word);
+        } else if (key == "threads") {
+            words >> x.threads;
+        } else if (key == "numbers") {
+            words >> x.numbers;
+        } else {
+            throw std::runtime_error("not a line of a program: " + line);
+        }
+    }
+    if (x.lengths.size() != x.of.rows) throw std::runtime_error("a program needs one length for each row");
+    return x;
+}
+
+program draw(const table& lines, std::uint64_t seed)
+{
+    chooser choose{heed::mix(seed)};
+    program x;
+    for (;;) {
+        const row& line = lines[choose.below(lines.size())];
+        if (!line.judged || !interpreted(*line.judged)) continue;
+        x.score = line.score;
+        x.normalizer = line.normalizer;
+        x.combiner = line.combiner;
+        break;
+    }
+    x.numbers = heed::mix(seed + 1) >> 40;
+    x.of.rows = choose.among({0, 1, 1, 2, 3, 4});
+    x.of.positions = choose.among({0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33});
+    x.of.steps = choose.among({0, 1, 1, 2, 2, 3, 3, 4, 5, 9});
+    x.of.width = choose.among({1, 2, 3, 4, 4, 5, 7, 8, 9, 16, 17});
+    x.of.hidden = choose.among({1, 2, 3, 4, 5, 7, 8, 9, 16, 17});
+    if (needs_even_width(x.score)) x.of.width += x.of.width % 2;
+    for (std::size_t b = 0; b < x.of.rows; ++b) {
+        const std::size_t some = choose.below(x.of.positions + 1);
+        x.lengths.push_back(choose.among({0, std::min<std::size_t>(1, x.of.positions), some, x.of.positions, some}));
+    }
+    x.run = static_cast<way>(choose.below(std::size(ways)));
+    x.beyond = static_cast<padding>(choose.below(std::size(paddings)));
+    x.threads = choose.among({1, 1, 1, 2});
+    if (x.run == way::rows && (x.of.rows == 0 || x.of.steps == 0)) x.run = way::steps;
+    if (x.run == way::rows) {
+        for (std::size_t i = choose.below(4) + 1; i > 0; --i) x.rows.push_back(choose.below(x.of.rows));
+    }
+    if (x.run == way::on_tape && x.of.steps == 0) x.run = way::steps;  // a loss without terms has no gradient
+    if (x.run == way::on_tape) x.what = static_cast<taped>(choose.among({0, 0, 0, 1, 2, 3}));
+    if (x.run == way::steps && !choose.once_in(3)) {
+        draw_mask(choose, x);
+        x.additive = choose.once_in(2);
+    } else if (x.run == way::on_tape && x.what == taped::everything && choose.once_in(2)) {
+        draw_mask(choose, x);
+        x.additive = true;
+    }
+    if (x.visible.empty()) x.additive = false;
+    return x;
+}
+
+std::string fault_of(const table& lines, const program& x)
+{
+    try {
+        if (x.threads != heed::threads()) heed::set_threads(x.threads);
+        check(lines, x);
+        return "";
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+}
+
+program shrunk(const table& lines, program x)
+{
+    for (;;) {
+        const std::vector<program> all = simpler(lines, x);
+        const auto fails = [&](const program& y) { return !fault_of(lines, y).empty(); };
+        const auto smaller = std::find_if(all.begin(), all.end(), fails);
+        if (smaller == all.end()) return x;
+        x = *smaller;
+    }
+}
+
+}  // namespace composition
