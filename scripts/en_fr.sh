@@ -45,7 +45,7 @@ export LC_ALL=C.UTF-8  # \L and \b below must handle é
 # ---- text: spelled like the gold text, with contractions undone and hyphens split off, but in lower case
 # ------------------
 
-normalize() # language < text > text
+normalize() # language text... > text
 {
     local language=(-e '')
     case $1 in
@@ -62,14 +62,13 @@ normalize() # language < text > text
     sed -E -e 's/.*/\L&/' -e 's/&quot;/"/g; s/&apos;/'"'"'/g; s/&amp;/\&/g; s/[’‘]/'"'"'/g; s/[“”]/"/g' \
         -e "s/ '(s|re|ll|ve|m|d)\b/'\1/g" \
         -e $'s/[\u00a0\u202f\t\r]/ /g' -e 's/\.\.\.|…/ … /g; s/[].,;:!?()"«»$%&@[-]/ & /g; s/([0-9]) ([.,]) ([0-9])/\1\2\3/g' \
-        "${language[@]}" -e 's/ +/ /g; s/^ //; s/ $//'
+        "${language[@]}" -e 's/ +/ /g; s/^ //; s/ $//' "${@:2}"
 }
 
 for language in en fr; do
     if [[ ! -e $out/train.$language ]]; then
-        cat "$multi30k/train.$language" "$tatoeba/train.$language" | normalize "$language" >"$out/train.$language.part"
-        mv "$out/train.$language.part" "$out/train.$language"
-        normalize "$language" <"$multi30k/val.$language" >"$out/val.$language"
+        heed_write "$out/val.$language" normalize "$language" "$multi30k/val.$language"
+        heed_write "$out/train.$language" normalize "$language" "$multi30k/train.$language" "$tatoeba/train.$language"
     fi
 done
 # The gold text is already tokenized, and its links depend on that.
