@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <heed/io/atomic_file.hpp>
 #include <heed_kit/metrics/alignment_error.hpp>
 #include <heed_kit/metrics/symmetrize.hpp>
 
@@ -130,11 +128,7 @@ struct align_command : command {
         if (!output.empty()) {
             std::string text;
             for (const metrics::links& links : proposals.back()) text += metrics::pharaoh(links) + "\n";
-            if (to_standard_output) {
-                std::cout << text;
-            } else {
-                heed::io::write_file(output, text);
-            }
+            program::write(to_standard_output ? "" : output, text);
         }
         return result;
     }

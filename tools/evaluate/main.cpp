@@ -75,7 +75,7 @@ int main(int argc, char** argv)
         [&] {
             heed::set_threads(threads);
             for (const auto& [parsed, what] : commands)
-                if (parsed->parsed()) std::cout << what->run().text(what->as_json);
+                if (parsed->parsed()) program::print(what->run().text(what->as_json));
             return 0;
         },
         "", [](std::vector<std::string>&) {}, {{"*", {program::environment_section}}}, {"translate"});

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -251,7 +250,7 @@ struct rerank_command : command {
         report result;
         result.data = {{"sentences", all.hypotheses.size()}, {"not_the_first", others}};
         if (to_standard_output) {
-            std::cout << text;
+            program::print(text);
             return result;
         }
         heed::io::write_file(output, heed::text::after_byte_order_mark(text));
