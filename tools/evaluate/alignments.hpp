@@ -128,7 +128,12 @@ struct align_command : command {
         if (!output.empty()) {
             std::string text;
             for (const metrics::links& links : proposals.back()) text += metrics::pharaoh(links) + "\n";
-            program::write(to_standard_output ? "" : output, text);
+            if (to_standard_output) {
+                program::print(text);
+            } else {
+                result.file = output;
+                result.contents = std::move(text);
+            }
         }
         return result;
     }
