@@ -15,13 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <heed/core/random.hpp>
+#include <heed/io/atomic_file.hpp>
 
 namespace {
 
@@ -75,31 +75,30 @@ std::string spelling(std::size_t k, const char* consonants, const char* vowels)
     return word;
 }
 
+/// A file, replaced as a whole by close().
 class output {
 public:
-    explicit output(const char* path) : file_(std::fopen(path, "wb")), path_(path)
-    {
-        if (file_ == nullptr) throw std::runtime_error(path_ + ": cannot be opened");
-    }
-    output(const output&) = delete;
-    output& operator=(const output&) = delete;
-    ~output()
-    {
-        if (file_ != nullptr) std::fclose(file_);
-    }
+    explicit output(const char* path) : file_(path) {}
     void write(const std::string& text)
     {
-        if (std::fwrite(text.data(), 1, text.size(), file_) != text.size())
-            throw std::runtime_error(path_ + ": cannot be written");
+        waiting_ += text;
+        if (waiting_.size() >= (std::size_t{1} << 20)) flush();
     }
     void close()
     {
-        if (std::fclose(std::exchange(file_, nullptr)) != 0) throw std::runtime_error(path_ + ": cannot be written");
+        flush();
+        file_.commit();
     }
 
 private:
-    std::FILE* file_;
-    std::string path_;
+    void flush()
+    {
+        file_.write(waiting_);
+        waiting_.clear();
+    }
+
+    heed::io::atomic_file file_;
+    std::string waiting_;
 };
 
 }  // namespace

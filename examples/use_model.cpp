@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +71,7 @@ int main(int count, char** arguments)
         const auto here = [&] { return "standard input:" + std::to_string(lines.size() + 1); };
         for (std::string line; heed::text::read_line(std::cin, line, here);) lines.push_back(line);
         if (!lines.empty()) use(files, lines);
+        if (!std::cout.flush()) throw std::runtime_error("cannot write to standard output");
     } catch (const std::exception& problem) {
         std::cerr << "use_model: " << problem.what() << '\n';
         return 1;

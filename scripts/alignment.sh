@@ -60,7 +60,7 @@ export LC_ALL=C.UTF-8  # \L and \b below must handle é
 
 # ---- text: spelled like the gold text, with contractions undone and hyphens split off, but in lower case ------------------
 
-normalize() # language < text > text
+normalize() # language text... > text
 {
     local language=(-e '')
     case $1 in
@@ -77,15 +77,14 @@ normalize() # language < text > text
     sed -E -e 's/.*/\L&/' -e 's/&quot;/"/g; s/&apos;/'"'"'/g; s/&amp;/\&/g; s/[’‘]/'"'"'/g; s/[“”]/"/g' \
         -e "s/ '(s|re|ll|ve|m|d)\b/'\1/g" \
         -e $'s/[\u00a0\u202f\t\r]/ /g' -e 's/\.\.\.|…/ … /g; s/[].,;:!?()"«»$%&@[-]/ & /g; s/([0-9]) ([.,]) ([0-9])/\1\2\3/g' \
-        "${language[@]}" -e 's/ +/ /g; s/^ //; s/ $//'
+        "${language[@]}" -e 's/ +/ /g; s/^ //; s/ $//' "${@:2}"
 }
 
 mkdir -p "$out/text"
 for language in en fr; do
-    for part in val test2016; do normalize "$language" <"$multi30k/$part.$language" >"$out/text/$part.$language"; done
     if [[ ! -e $out/text/train.$language ]]; then
-        cat "$multi30k/train.$language" "$tatoeba/train.$language" | normalize "$language" >"$out/text/train.$language.part"
-        mv "$out/text/train.$language.part" "$out/text/train.$language"
+        for part in val test2016; do heed_write "$out/text/$part.$language" normalize "$language" "$multi30k/$part.$language"; done
+        heed_write "$out/text/train.$language" normalize "$language" "$multi30k/train.$language" "$tatoeba/train.$language"
     fi
 done
 # The gold text is already tokenized, and its links depend on that.
@@ -128,7 +127,7 @@ if [[ -e $out/alignment/conditional.1.safetensors.done && -e $out/alignment-reve
         there=$(links alignment conditional 1 "$out/text/train.en" "$out/text/train.fr")
         back=$(links alignment-reverse conditional 1 "$out/text/train.fr" "$out/text/train.en")
         "$evaluate" align "$there" "$back" --flip --symmetrize grow-diag --output "$out/train.links.part" >/dev/null
-        sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/train.links.part" >"$out/train.reverse.links"
+        heed_write "$out/train.reverse.links" sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/train.links.part"
         mv "$out/train.links.part" "$out/train.links"
     fi
     train alignment-reverse guided

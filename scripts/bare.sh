@@ -44,7 +44,9 @@ make_base()
         rm -rf --one-file-system "$made"
         cannot "debootstrap: $(tail -n 1 "$cache/debootstrap.log")"
     fi
-    tar -C "$made/root" -cf "$made/tar" . && mv "$made/tar" "$base" && rm -rf --one-file-system "$made"
+    tar -C "$made/root" -cf "$made/tar" .
+    mv "$made/tar" "$base"
+    rm -rf --one-file-system "$made"
 }
 
 make_root()

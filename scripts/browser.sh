@@ -117,10 +117,11 @@ if [[ -e $build/heed.js && -z $(find "$heed_root/include" "$heed_root/examples/b
     heed_say "heed as WebAssembly is up to date"
 else
     heed_say "Compiling heed to WebAssembly"
+    mkdir -p "$build/new"
     # A single file that contains the program: pages opened from disk may not load others.
     NODE_PATH=${NODE_PATH:-/usr/share/nodejs} emcc -std=c++20 -O3 -DNDEBUG -DHEED_BLAS_NONE \
         -Wall -Wextra -msimd128 -fwasm-exceptions -I"$heed_root/include" -isystem "$build/include" \
-        "$heed_root/examples/browser/page.cpp" -o "$build/heed.js" \
+        "$heed_root/examples/browser/page.cpp" -o "$build/new/heed.js" \
         -sMODULARIZE=1 -sEXPORT_NAME=heed_module -sSINGLE_FILE=1 -sENVIRONMENT=web,worker -sALLOW_MEMORY_GROWTH=1 \
         -sINITIAL_MEMORY=33554432 -sFILESYSTEM=0 -sEXPORTED_RUNTIME_METHODS=ccall,HEAPF64,HEAPF32 \
         -sINCOMING_MODULE_JS_API=[] 2>"$build/log" || {
@@ -128,6 +129,7 @@ else
         heed_fail "emcc could not compile examples/browser/page.cpp"
     }
     cut -c1-400 "$build/log" | grep -v '^cache:' >&2 || true
+    mv -f "$build/new/heed.js" "$build/heed.js"
 fi
 cp "$build/heed.js" "$out/heed.js"
 cp "$heed_root"/examples/browser/pages/*.{html,css,js} "$out/"

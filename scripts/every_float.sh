@@ -90,7 +90,10 @@ for function in "${functions[@]}"; do
     only=()
     ((${#missing[@]} > 1)) || only=(--width "${missing[0]}")
     "$program" --part "$part" "${only[@]}" "$function" >"$results/running"
-    for each in "${missing[@]}"; do awk -F '\t' -v width="$each" '$3 == width' "$results/running" >"$results/$function.$each"; done
+    for each in "${missing[@]}"; do
+        # shellcheck disable=SC2016  # a program of awk
+        heed_write "$results/$function.$each" awk -F '\t' -v width="$each" '$3 == width' "$results/running"
+    done
     rm "$results/running"
 done
 
@@ -114,7 +117,7 @@ tables >"$results/tables" || status=$?
 if [[ -z $page ]]; then
     cat "$results/tables"
 else
-    { awk -v mark="$mark" '{ print } $0 == mark { exit }' "$page" && echo && cat "$results/tables"; } >"$page.new"
-    mv "$page.new" "$page"
+    with_tables() { awk -v mark="$mark" '{ print } $0 == mark { exit }' "$page"; echo; cat "$results/tables"; }
+    heed_write "$page" with_tables
 fi
 ((status == 0)) || heed_fail "" "NaN, parity or positions have faults, see the end of the tables"

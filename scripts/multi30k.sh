@@ -55,7 +55,7 @@ for attention in "${attentions[@]}"; do
     heed_say "training with $attention attention" >&2
     # shellcheck disable=SC2086  # $train is a list of options
     "${translate[@]}" train --source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" \
-        --valid-target "$data/val.de" --model "$model" --attention "$attention" $train "${resume[@]}" 2> >(tee -a "$log" >&2)
+        --valid-target "$data/val.de" --model "$model" --attention "$attention" $train "${resume[@]}" 2>&1 | tee -a "$log" >&2
     touch "$model.done"
 done
 

@@ -75,9 +75,11 @@ heed_train_all
     for system in "${names[@]}"; do
         printf '\n| %s |' "$system"
         for n in "${lengths[@]}"; do
-            "$translate" run --threads 1 --model "$system.safetensors" --beam 1 --input "test$n.en" >"$system$n.de" 2>/dev/null
+            "$translate" run --threads 1 --model "$system.safetensors" --beam 1 --input "test$n.en" >"$system$n.de" 2>"$system.messages" ||
+                heed_fail "$system: $(tail -n 1 "$system.messages")"
             printf ' %.1f |' "$(paste -d'\t' "$system$n.de" "test$n.de" | awk -F'\t' '$1 == $2 { ++n } END { print 100 * n / NR }')"
         done
     done
     echo
-} | tee table.md
+} | tee table.md.part
+mv -f table.md.part table.md

@@ -199,11 +199,12 @@ assess()
         replace=(--replace-unknown "$out/dictionary")
     fi
     tool() { "$@" 2>"$base.messages" || heed_fail "$name: $(tail -n 1 "$base.messages")"; }
+    speed() { heed_write "$1" sed -n 's/.*[^0-9]\([0-9]* words\/s\).*/\1/p' "$base.messages"; }
     tool "$translate" score --threads 1 "${model[@]}" --source "$test_source" --target "$test_target" >"$base.score"
     tool "$translate" run --threads 1 "${model[@]}" --beam 1 --input "$test_source" >"$base.greedy"
-    grep -o '[0-9]* words/s' "$base.messages" >"$base.greedy.speed" || true
+    speed "$base.greedy.speed"
     tool "$translate" run --threads 1 "${model[@]}" --beam 12 --input "$test_source" >"$base.beam"
-    grep -o '[0-9]* words/s' "$base.messages" >"$base.beam.speed" || true
+    speed "$base.beam.speed"
     rm -f "$base.replaced" "$base".*.json
     if ((${#replace[@]})); then
         tool "$translate" run --threads 1 "${model[@]}" --beam 12 "${replace[@]}" --input "$test_source" >"$base.replaced"

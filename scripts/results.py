@@ -110,7 +110,7 @@ class Runs:
                 options[words[0]] = (words[1], words[2:])
         self.options = {system: " ".join(more if seeds == "+" else [*self.common.split(), *more]) for system, (seeds, more) in options.items()}
         self.rows = []
-        if table.with_suffix(".tsv").is_file():
+        if table.with_suffix(".tsv").is_file() and table.with_suffix(".tsv").stat().st_size:
             with open(table.with_suffix(".tsv"), encoding="utf-8", newline="") as file:
                 reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
                 if reader.fieldnames != COLUMNS:
@@ -288,19 +288,41 @@ def record(table, run, out, program, text, source, parameters):
     for name, value in row.items():
         if "\t" in value or "\n" in value or not value:
             raise Problem(f"{run}: {name} is {value!r}")
-    with open(runs.table.with_suffix(".tsv"), "a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        head = "" if os.fstat(file.fileno()).st_size else "\t".join(COLUMNS) + "\n"
-        file.write(head + "\t".join(row[name] for name in COLUMNS) + "\n")
-        file.flush()
+    append_whole(runs.table.with_suffix(".tsv"), "\t".join(COLUMNS), "\t".join(row[name] for name in COLUMNS))
+
+
+def write_all(path: Path, file, data: bytes):
+    """Writes all bytes to an unbuffered file and makes them durable."""
+    try:
+        while data:
+            data = data[file.write(data):]
         os.fsync(file.fileno())
+    except OSError as problem:
+        raise Problem(f"{path}: cannot write: {problem.strerror}; the previous file is unchanged") from problem
+
+
+def append_whole(path: Path, head: str, line: str):
+    """Appends a line as a whole or not at all. `head` is the first line of an empty file."""
+    with open(path, "ab", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = os.fstat(file.fileno()).st_size
+        try:
+            write_all(path, file, (("" if before else head + "\n") + line + "\n").encode())
+        except BaseException:
+            os.ftruncate(file.fileno(), before)
+            raise
 
 
 def write_whole(path: Path, data: bytes):
-    """Replaces a file as a whole."""
+    """Replaces a file as a whole or not at all."""
     part = path.with_name(f".{path.name}.tmp")
-    part.write_bytes(data)
-    part.replace(path)
+    try:
+        with open(part, "wb", buffering=0) as file:
+            write_all(path, file, data)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 # ---- the paired test -----------------------------------------------------------------------------------------------------
@@ -646,3 +668,5 @@ if __name__ == "__main__":
         sys.exit(f"results.py: {problem}")
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as problem:
+        sys.exit(f"results.py: {problem.filename or 'standard output'}: {problem.strerror}")

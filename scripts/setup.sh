@@ -15,6 +15,14 @@ heed_fail()
     exit 1
 }
 
+# heed_write <file> <command>...: the output of the command replaces the file, as a whole or not at all. If the command
+# fails, set -e ends the script; a condition around heed_write would disable that.
+heed_write()
+{
+    "${@:2}" >"$1.part"
+    mv -f -- "$1.part" "$1"
+}
+
 # ---- packages ----------------------------------------------------------------------------------------------------------
 
 # shellcheck disable=SC2034  # used by scripts that source this

@@ -125,4 +125,6 @@ END
 } >"$scratch"
 
 mkdir -p "$(dirname "$target")"
-cmp -s "$scratch" "$target" || { cat "$scratch" >"$target"; }
+if cmp -s "$scratch" "$target"; then exit 0; fi
+cat "$scratch" >"$target.part"
+mv -f -- "$target.part" "$target"

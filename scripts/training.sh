@@ -30,7 +30,7 @@ heed_started()
 {
     local before=$out/$1.run
     if [[ ! -e $before ]]; then
-        echo "$2" >"$before"
+        heed_write "$before" echo "$2"
     elif [[ $(<"$before") != "$2" ]]; then
         heed_fail "$out/$1.*: was begun with another program, text or other options; remove these files to start over, or use another OUT" \
             "    before: $(<"$before")" "    now:    $2"

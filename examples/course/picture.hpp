@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <heed/io/atomic_file.hpp>
 #include <heed_kit/view/shades.hpp>
 #include <heed_kit/view/svg.hpp>
 
@@ -46,7 +46,11 @@ inline void write_picture(const std::string& name, const std::string& svg)
 {
     if (directory.empty()) return;
     const std::string file = directory + "/" + name + ".svg";
-    if (!(std::ofstream(file) << svg).flush()) refuse(file + " cannot be written");
+    try {
+        heed::io::write_file(file, svg);
+    } catch (const heed::error& problem) {
+        refuse(problem.what());
+    }
 }
 
 /// Draws weights: a row for each of `rows` and a column for each of `columns`. `links`, (column, row), are marked.

@@ -551,5 +551,6 @@ int main(int argc, char** argv)
         found += wanted;
         ++number;
     });
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail("cannot write to standard output");
     return found == functions.size() ? 0 : fail("a function is unknown; see --list");
 }

@@ -211,6 +211,34 @@ exec 9>&-
 ((status)) || fail "a process was killed, but the exit code is 0"
 grep -q 'signal 9\|[Kk]illed\|KILLED' log || fail "no message reports the killed process"
 
+# Rank 0 cannot write a file: all processes exit with its error, and the saved run can be resumed.
+if [[ -e ${4:-} ]]; then
+    faults=$(realpath -- "$4")
+    "$translate" score --model one --source valid.a --target valid.b >expected 2>log || fail "scoring"
+    for fault in 'rename 1 28 .checkpoint' 'fsync 2 28 .checkpoint' 'rename 1 28 model.safetensors' 'write 2 28 course.csv'; do
+        fresh
+        begin=$SECONDS
+        status=0
+        timeout 60 mpirun -n 3 env LD_PRELOAD="$faults" WRITE_FAULT="$fault" "${training[@]}" "${fixed[@]}" --log course.csv 2>log || status=$?
+        ((status != 0 && status != 124 && SECONDS - begin <= 10)) || fail "$fault: status $status after $((SECONDS - begin)) s"
+        (($(grep -c "^translate: ${fault##* }.*: No space left on device\|^translate: model.safetensors.checkpoint: .*: No space left on device" log) == 1)) ||
+            fail "not reported once: $fault"
+        no_temporaries
+        if compgen -G '.*.lock'; then fail "a lock file remains: $fault"; fi
+        again=''
+        [[ ! -e model.safetensors.checkpoint ]] || again=--resume
+        ranks 3 "${fixed[@]}" --log course.csv $again || fail "resuming after $fault"
+        same_course one.csv course.csv || fail "other losses after $fault"
+        same_numbers one model.safetensors || fail "another model after $fault"
+    done
+    status=0
+    timeout 60 mpirun -n 3 env LD_PRELOAD="$faults" WRITE_FAULT='write 1 28 tokens' "$translate" "${common[@]}" --input lines --tokens tokens >output 2>log || status=$?
+    ((status != 0 && status != 124)) || fail "an output that cannot be written: status $status"
+    grep -q '^translate: tokens: cannot write: No space left on device' log || fail "the output is not named"
+    if timeout 60 mpirun -n 3 bash -c '"$@" >/dev/full' - "$translate" "${common[@]}" --input lines 2>log; then fail "a full standard output"; fi
+    grep -q '^translate: cannot write to standard output: No space left on device' log || fail "standard output is not named"
+fi
+
 # An error of all processes is reported once.
 refused_by_all()
 {

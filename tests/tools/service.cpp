@@ -194,6 +194,41 @@ TEST_CASE("The timeout of an answer also applies while it is written")
     CHECK(has(late.body, "not written within 0.15 s"));
 }
 
+TEST_CASE("Responses that clients do not take completely are counted, and other clients are served")
+{
+    auto most = stub_service::limits();
+    most.length = 2000;
+    most.numbers = 10'000'000;
+    translation::http::limits brief;
+    brief.to_take = std::chrono::milliseconds(300);
+    stub_service at([](const auto&) {}, most, brief);
+    const auto cut = [&](const std::string& count) {
+        http_connection to(at.port);
+        to.send("GET /metrics HTTP/1.1\r\n\r\n");
+        const auto reply = to.receive();
+        return reply.status == 200 && has(reply.body, "\nheed_responses_cut_total " + count + "\n");
+    };
+    // More than the buffers of the connection hold.
+    const std::string much = post("{\"beam\": 1, \"alignment\": true, \"text\": \"" + std::string(1200, 'x') + "\"}");
+    http_connection taken(at.port);
+    taken.send(much);
+    CHECK(taken.receive().status == 200);
+    CHECK(cut("0"));
+    http_connection slow(at.port);  // reads nothing
+    slow.shrink();
+    slow.send(much);
+    {
+        http_connection gone(at.port);  // disconnects in the middle of its response
+        gone.shrink();
+        gone.send(much);
+        CHECK(eventually([&] { return gone.is_readable(); }));
+        gone.reset();
+    }
+    CHECK(eventually([&] { return cut("2"); }));
+    taken.send(ask("again"));
+    CHECK(has(taken.receive().body, "AGAIN"));
+}
+
 TEST_CASE("Occasional bytes give a request no more time")
 {
     translation::http::limits brief;

@@ -59,24 +59,36 @@ refused 'picture.svg: cannot write: File too large' limited 1 "$translate" run -
     --input valid.a --alignments picture.svg
 [[ ! -e picture.svg ]] || fail "a partial picture"
 
-# Standard output may be a file.
+# Standard output may be a file, or a pipe without a reader.
+mkfifo pipe
+exec 7<>pipe
+exec 8>pipe
+exec 7>&-
 for command in "run --input valid.a" "score --source valid.a --target valid.b"; do
     # shellcheck disable=SC2086  # several words
     {
-        refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" $command --model model.safetensors
-        refused 'standard output' bash -c '"$@" >&-' - "$translate" $command --model model.safetensors
+        refused 'standard output: No space left on device' bash -c '"$@" >/dev/full' - "$translate" $command --model model.safetensors
+        refused 'standard output: Bad file descriptor' bash -c '"$@" >&-' - "$translate" $command --model model.safetensors
+        refused 'standard output: Broken pipe' bash -c '"$@" >&8' - "$translate" $command --model model.safetensors
     }
 done
-refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" --help
+refused 'standard output: No space left on device' bash -c '"$@" >/dev/full' - "$translate" --help
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model was changed"
 
 # The program continues if its messages cannot be written.
 rm model.safetensors.checkpoint
-for nowhere in '2>/dev/full' '2>&-' '2>&- >&-'; do
+for nowhere in '2>/dev/full' '2>&-' '2>&- >&-' '2>&8'; do
     bash -c '"$@" '"$nowhere" - "${training[@]}" --model silent.safetensors --epochs 2 || fail "training with $nowhere"
     "$translate" run --model silent.safetensors --input valid.a >output 2>log || fail "the model trained with $nowhere"
     rm silent.safetensors*
 done
+exec 8>&-
+
+# An output may be a pipe: its reader gets the whole text.
+cat pipe >got &
+"$translate" align --model model.safetensors --source valid.a --target valid.b --output pipe 2>log || fail "a pipe as output"
+wait $!
+"$translate" align --model model.safetensors --source valid.a --target valid.b 2>log | cmp - got || fail "the reader of a pipe"
 status=0
 bash -c '"$@" 2>/dev/full' - "$translate" run --model missing || status=$?
 ((status == 1)) || fail "an error that cannot be printed: exit code $status"

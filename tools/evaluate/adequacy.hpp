@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/io/atomic_file.hpp>
 #include <heed_kit/metrics/adequacy.hpp>
 
 #include "command.hpp"
@@ -97,7 +96,8 @@ struct adequacy_command : command {
             data["affected"] = sum.affected;
             data["sentences"] = sum.sentences;
             result.data["systems"].push_back(std::move(data));
-            if (!output.empty()) write(received, *from);
+            result.file = output;
+            if (!output.empty()) result.contents = overlooked(received, *from);
         }
         result.note += sure.warning(sentences.value_or(0));
         return result;
@@ -179,7 +179,7 @@ private:
         return numbers;
     }
 
-    void write(const std::vector<std::vector<double>>& received, const corpus& from) const
+    std::string overlooked(const std::vector<std::vector<double>>& received, const corpus& from) const
     {
         std::string text;
         for (std::size_t i = 0; i < received.size(); ++i) {
@@ -188,7 +188,7 @@ private:
                 words.push_back(from.lines[i][word]);
             text += heed::text::join(words) + "\n";
         }
-        heed::io::write_file(output, text);
+        return text;
     }
 };
 

@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <heed/io/atomic_file.hpp>
 #include <heed_kit/metrics/alignment_error.hpp>
 #include <heed_kit/metrics/symmetrize.hpp>
 
@@ -131,9 +129,10 @@ struct align_command : command {
             std::string text;
             for (const metrics::links& links : proposals.back()) text += metrics::pharaoh(links) + "\n";
             if (to_standard_output) {
-                std::cout << text;
+                program::print(text);
             } else {
-                heed::io::write_file(output, text);
+                result.file = output;
+                result.contents = std::move(text);
             }
         }
         return result;

@@ -16,8 +16,9 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/io/atomic_file.hpp>
 #include <heed_kit/text/corpus.hpp>
+
+#include "../support/output.hpp"
 
 namespace evaluation {
 
@@ -182,15 +183,9 @@ private:
     std::vector<std::optional<corpus>> kept_;
 };
 
-/// Refuses to overwrite an input, and reports at once if an output cannot be written.
 inline void check_output(const std::string& output, const std::vector<std::string>& inputs)
 {
-    for (const std::string& input : inputs) {
-        std::error_code not_there;
-        if (std::filesystem::equivalent(output, input, not_there))
-            throw heed::error(output + ": would overwrite an input; choose another name");
-    }
-    heed::io::atomic_file{output};
+    program::check_output(output, {inputs.begin(), inputs.end()});
 }
 
 /// The lines joined into text, for character-based metrics.

@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include <heed/core/parallel.hpp>
+#include <heed/io/atomic_file.hpp>
 #include <heed/version.hpp>
 
 #include "../support/environment.hpp"
@@ -31,6 +32,19 @@
 #include "texts.hpp"
 
 const char* const heed_built_for = HEED_BUILT_FOR;
+
+namespace {
+
+/// Prints a report, and writes its file even if that fails: neither result is lost.
+void show(const evaluation::report& what, bool as_json)
+{
+    program::call_each([&] { program::print(what.text(as_json)); },
+                       [&] {
+                           if (!what.file.empty()) heed::io::write_file(what.file, what.contents);
+                       });
+}
+
+}  // namespace
 
 int main(int argc, char** argv)
 {
@@ -75,7 +89,7 @@ int main(int argc, char** argv)
         [&] {
             heed::set_threads(threads);
             for (const auto& [parsed, what] : commands)
-                if (parsed->parsed()) std::cout << what->run().text(what->as_json);
+                if (parsed->parsed()) show(what->run(), what->as_json);
             return 0;
         },
         "", [](std::vector<std::string>&) {}, {{"*", {program::environment_section}}}, {"translate"});

@@ -24,6 +24,7 @@ struct report {
     std::vector<std::vector<std::string>> table;  ///< the first row names the columns
     std::string note;                             ///< below the table
     json data;
+    std::string file = {}, contents = {};  ///< written after the report is printed, if it has a name
 
     std::string text(bool as_json) const
     {

@@ -6,13 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include <heed/io/atomic_file.hpp>
 #include <heed_kit/metrics/tuning.hpp>
 
 #include "../support/nbest.hpp"
@@ -177,7 +175,8 @@ struct tune_command : command {
         result.note =
             fmt::format("{}, {}; the weights are optimal for these sentences only",
                         heed::counted(all.hypotheses.size(), "sentence"), heed::counted(golden.size(), "reference"));
-        if (!output.empty()) heed::io::write_file(output, text);
+        result.file = output;
+        result.contents = std::move(text);
         return result;
     }
 
@@ -251,10 +250,11 @@ struct rerank_command : command {
         report result;
         result.data = {{"sentences", all.hypotheses.size()}, {"not_the_first", others}};
         if (to_standard_output) {
-            std::cout << text;
+            program::print(text);
             return result;
         }
-        heed::io::write_file(output, heed::text::after_byte_order_mark(text));
+        result.file = output;
+        result.contents = heed::text::after_byte_order_mark(text);
         result.note = fmt::format("{}, {} not the first of their list: {}",
                                   heed::counted(all.hypotheses.size(), "translation"), others, output);
         return result;

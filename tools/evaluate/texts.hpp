@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/io/atomic_file.hpp>
 #include <heed_kit/metrics/by_length.hpp>
 #include <heed_kit/metrics/repetition.hpp>
 #include <heed_kit/metrics/words.hpp>
@@ -155,7 +154,8 @@ struct lengths_command : command {
             result.table[0].push_back(system.name);
             result.data["systems"].push_back({{"file", system.name}, {"groups", std::move(list)}});
         }
-        if (!picture.empty()) heed::io::write_file(picture, heed::view::svg(chart));
+        result.file = picture;
+        if (!picture.empty()) result.contents = heed::view::svg(chart);
         return result;
     }
 

@@ -23,6 +23,7 @@
 #include "completion.hpp"
 #include "manual.hpp"
 #include "misuse.hpp"
+#include "output.hpp"
 
 /// Shared by programs with subcommands.
 namespace program {
@@ -183,6 +184,7 @@ inline int run(
     app.name(argv[0]);
     std::ios::sync_with_stdio(false);
     std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported like a full disk
+    std::signal(SIGPIPE, SIG_IGN);  // likewise a closed pipe; without a reader of its messages, the program continues
     const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
     try {
         if (generated(app, name, argc, argv, more, related)) return 0;
@@ -208,7 +210,7 @@ inline int run(
                 std::cerr << name + ": " + problem + "\nRun with --help for more information.\n" << std::flush;
             if (reason.get_exit_code() != 0) status = misuse_status;
         }
-        if (!std::cout.flush()) throw heed::error("cannot write to standard output");
+        flush_output();
         return status;
     } catch (const misuse& problem) {
         say(heed::text::printable(problem.what()));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -139,15 +138,17 @@ struct align_command {
             }
             numbers += '\n';
         }
-        if (!tokens.empty()) heed::io::write_file(tokens, all_words(shown(files.front(), pairs)));
-        if (!picture.empty()) draw(shown(files.front(), pairs), all, by_hand);
-        if (!weights.empty()) heed::io::write_file(weights, numbers);
-        if (!output.empty()) {
-            heed::io::write_file(output, links);
-        } else {
-            std::cout << links;
-            flush_output();
-        }
+        program::call_each(
+            [&] {
+                if (!tokens.empty()) heed::io::write_file(tokens, all_words(shown(files.front(), pairs)));
+            },
+            [&] {
+                if (!picture.empty()) draw(shown(files.front(), pairs), all, by_hand);
+            },
+            [&] {
+                if (!weights.empty()) heed::io::write_file(weights, numbers);
+            },
+            [&] { program::write(output, links); });
         return 0;
     }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <iostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -99,15 +98,11 @@ private:
         for (heed::text::sentence line; lines.next(line);) {
             done += heed::text::join(change(line)) + '\n';
             if (output.empty() && done.size() > (1u << 16)) {
-                std::cout << done;
+                program::print(done);
                 done.clear();
             }
         }
-        if (output.empty())
-            std::cout << done;
-        else
-            heed::io::write_file(output, done);
-        flush_output();
+        program::write(output, done);
         return 0;
     }
 };

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,8 +18,12 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed_kit/text/corpus.hpp>
 
+#include "../support/output.hpp"
+
 /// Shared by the commands: ranges of options, input and output files.
 namespace translation {
+
+using program::check_output;
 
 /// For numeric options: --help omits their range.
 inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
@@ -78,17 +81,6 @@ inline bool same_file(const std::filesystem::path& one, const std::filesystem::p
     return !one.empty() && !other.empty() && place(one) == place(other);
 }
 
-/// Throws if an output would overwrite an input or cannot be written. This is checked before the work begins.
-inline void check_output(const std::filesystem::path& output, const std::vector<std::filesystem::path>& inputs)
-{
-    for (const std::filesystem::path& input : inputs) {
-        std::error_code not_there;
-        if (std::filesystem::equivalent(output, input, not_there))
-            throw heed::error(output.string() + ": would overwrite an input; choose another name");
-    }
-    heed::io::atomic_file{output};
-}
-
 /// Throws if two outputs are the same file. Outputs are given with the names of their options.
 inline void check_outputs_apart(const std::vector<std::pair<const char*, std::filesystem::path>>& outputs)
 {
@@ -115,11 +107,6 @@ inline heed::text::parallel_corpus read_lines(const std::filesystem::path& sourc
     auto both = heed::text::read_parallel(source, target, heed::text::empty_lines::keep);
     if (both.size() == 0) throw heed::error(source.string() + ": is empty; it must have one sentence per line");
     return both;
-}
-
-inline void flush_output()
-{
-    if (!std::cout.flush()) throw heed::error("cannot write to standard output");
 }
 
 /// A file, or standard input if none is named.

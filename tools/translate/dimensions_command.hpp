@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <deque>
 #include <filesystem>
-#include <iostream>
 #include <map>
 #include <string>
 #include <utility>
@@ -268,12 +267,7 @@ private:
             text += fmt::format("{:>9} {:>7.4f} {:>8.1f} {:>7}  {}\n", each.dimension, each.auc, each.z, each.count,
                                 heed::text::printable(each.word_class));
         }
-        if (!output.empty()) {
-            heed::io::write_file(output, text);
-        } else {
-            std::cout << text;
-            flush_output();
-        }
+        program::write(output, text);
     }
 };
 

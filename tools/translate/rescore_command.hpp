@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed_kit/text/corpus.hpp>
 #include <heed_translator/search.hpp>
@@ -81,12 +79,7 @@ struct rescore_command {
         seen.clear();
         std::string text;
         for (const std::string& line : lines) text += line + '\n';
-        if (!output.empty()) {
-            heed::io::write_file(output, text);
-        } else {
-            std::cout << text;
-            flush_output();
-        }
+        program::write(output, text);
         return 0;
     }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -149,9 +148,16 @@ struct run_command {
         if (!first) return 0;
         if (time_.words > 0) say(time_.text());
         if (seen_.many()) say(seen_.note());
-        if (!tokens.empty()) heed::io::write_file(tokens, tokens_);
-        if (!alignments.empty()) draw();
-        if (!page.empty()) heed::io::write_file(page, heed::view::html(shown_));
+        program::call_each(
+            [&] {
+                if (!tokens.empty()) heed::io::write_file(tokens, tokens_);
+            },
+            [&] {
+                if (!alignments.empty()) draw();
+            },
+            [&] {
+                if (!page.empty()) heed::io::write_file(page, heed::view::html(shown_));
+            });
         return 0;
     }
 
@@ -270,8 +276,7 @@ private:
                 keep_for_page(model.files(), lines[i], found);
         }
         if (over.rank() != 0) return;
-        std::cout << out;
-        flush_output();
+        program::print(out);
     }
 
     /// Every rank gets the lines that the others have translated.

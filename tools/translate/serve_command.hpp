@@ -157,7 +157,6 @@ struct serve_command {
         // Lines wait until there is room; lines being translated count: see serve_lines.
         if (lines) most.batches.queue = std::max(queue, queue + batch * threads);
         service at(model, most, otherwise);
-        std::signal(SIGPIPE, SIG_IGN);
         const int status = lines ? serve_standard_input(at) : serve_http(at);
         if (!quiet || lines) say(at.summary());
         return status;
@@ -222,8 +221,7 @@ private:
         });
         if (!is_local())
             say("note: other machines can reach " + host + "; docs/how_to/service_deployment.md has a TLS proxy");
-        std::cout << address << std::endl;
-        flush_output();
+        program::print(address + '\n');
         say("serving at " + address + "/, which is a page; Ctrl-C finishes pending requests and exits");
         server.run();
         on_signal(nullptr);

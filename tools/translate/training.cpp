@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <heed/io/atomic_file.hpp>
 #include <heed/train/learning_rate.hpp>
 
 #include "interrupt.hpp"
@@ -228,26 +229,36 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
                         at.epoch + 1, number_text(at.nats / at.words, 3), at.rate, speed_text,
                         number_text(now.perplexity, 2), now.bleu.score, best ? " *" : "",
                         duration_text(before + seconds_since(start))));
-        ++at.epoch;
-        // Before the checkpoint: a run that dies in between repeats the end of this epoch, and its row.
-        if (log != nullptr) {
-            log->add({at.epoch, model.system->updates(), (before + seconds_since(start)) / 60, at.nats / at.words,
-                      at.rate, now.loss, now.bleu.score, here > 0 ? std::optional(speed) : std::nullopt});
-        }
-        at.batch = at.shard = 0;
-        at.nats = at.words = 0;
-        if (best) {
-            at.best = now.bleu.score;
-            at.best_loss = now.loss;
-            at.best_epoch = at.epoch;
-            at.worse = 0;
-            if (!path.empty() && writes) {
-                require_free_checkpoint();
-                save_model(path, model);
+        const standing unvalidated = at;
+        try {
+            ++at.epoch;
+            // Before the checkpoint: a run that dies in between repeats the end of this epoch, and its row.
+            if (log != nullptr) {
+                log->add({at.epoch, model.system->updates(), (before + seconds_since(start)) / 60, at.nats / at.words,
+                          at.rate, now.loss, now.bleu.score, here > 0 ? std::optional(speed) : std::nullopt});
             }
-        } else {
-            ++at.worse;
-            if (how.warm_up == 0 && how.halve_from == 0) at.rate /= 2;
+            at.batch = at.shard = 0;
+            at.nats = at.words = 0;
+            if (best) {
+                at.best = now.bleu.score;
+                at.best_loss = now.loss;
+                at.best_epoch = at.epoch;
+                at.worse = 0;
+                if (!path.empty() && writes) {
+                    require_free_checkpoint();
+                    save_model(path, model);
+                }
+            } else {
+                ++at.worse;
+                if (how.warm_up == 0 && how.halve_from == 0) at.rate /= 2;
+            }
+        } catch (const heed::io::write_failed&) {  // the log or the model
+            at = unvalidated;
+            leave_mean();
+            keep();
+            say(fmt::format("epoch {} is saved before its validation. The same command with --resume continues.",
+                            at.epoch + 1));
+            throw;
         }
         leave_mean();
         keep();

@@ -109,7 +109,7 @@ private:
         while (!bytes.empty()) {
             const ::ssize_t count = ::pwrite(*file_, bytes.data(), bytes.size(), place);
             if (count < 0 && errno == EINTR) continue;
-            if (count < 0) fail("write", errno);
+            if (count <= 0) fail("write", count < 0 ? errno : EIO);
             place += count;
             bytes = bytes.subspan(static_cast<std::size_t>(count));
         }

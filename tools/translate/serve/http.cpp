@@ -277,6 +277,7 @@ public:
         now.connections = open_.load();
         now.accepted = accepted_.load();
         now.displaced = displaced_.load();
+        now.cut = cut_.load();
         const std::lock_guard lock(mutex_);
         now.at_work = jobs_.size() + busy_;
         now.threads = threads_;
@@ -308,7 +309,6 @@ private:
         clock::time_point deadline;
         clock::time_point began;  // waiting for the client since: first byte of a request, or the last response
         std::shared_ptr<presence> there;
-        record last;  // of the response being written
         std::size_t dropped = 0;
     };
 
@@ -494,6 +494,7 @@ private:
     void drop(identity id)
     {
         const auto it = connections_.find(id);
+        if (it->second.now == state::writing) ++cut_;
         ::close(it->second.socket);
         connections_.erase(it);
         open_ = connections_.size();
@@ -651,8 +652,7 @@ private:
         here.began = clock::now();
         here.deadline = here.began + most_.to_take;
         what.bytes = here.out.size();
-        here.last = std::move(what);
-        tell(here.last);
+        tell(what);
         send(id);
     }
 
@@ -804,7 +804,7 @@ private:
     std::vector<pollfd> polled_;
     std::vector<identity> who_;
     std::atomic<std::size_t> open_{0};
-    std::atomic<std::uint64_t> accepted_{0}, displaced_{0};
+    std::atomic<std::uint64_t> accepted_{0}, displaced_{0}, cut_{0};
 
     mutable std::mutex mutex_;  // protects the following members
     std::condition_variable more_, thread_ended_;

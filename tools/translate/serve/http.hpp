@@ -73,6 +73,7 @@ struct record {
 struct counters {
     std::size_t connections = 0, at_work = 0, threads = 0;  // currently
     std::uint64_t accepted = 0, displaced = 0;              // connections; connections closed to make room
+    std::uint64_t cut = 0;                                  // responses that the client did not take completely
 };
 
 class server {

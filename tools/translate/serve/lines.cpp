@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lines.hpp"
 
+#include <cerrno>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
@@ -16,6 +17,8 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed_kit/text/corpus.hpp>
+
+#include "../../support/output.hpp"
 
 namespace translation {
 
@@ -64,11 +67,12 @@ public:
         answering_ = 1;
         return true;
     }
-    /// Writing has failed.
-    void give_up()
+    /// Writing has failed, with this errno.
+    void give_up(int reason)
     {
         const std::lock_guard lock(mutex_);
         broken_ = true;
+        reason_ = reason;
         changed_.notify_all();
     }
     bool broken() const
@@ -76,9 +80,15 @@ public:
         const std::lock_guard lock(mutex_);
         return broken_;
     }
+    int reason() const
+    {
+        const std::lock_guard lock(mutex_);
+        return reason_;
+    }
 
 private:
     std::size_t most_, answering_ = 0;
+    int reason_ = 0;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<line> waiting_;
@@ -130,7 +140,10 @@ std::size_t serve_lines(service& with, std::istream& in, std::ostream& out, cons
     const untied alone(in);
     std::thread writer([&] {
         for (pending_lines::line one; waiting.take(one);) {
-            if (!waiting.broken() && !(out << text_of(one, failures) << '\n' << std::flush)) waiting.give_up();
+            if (waiting.broken()) continue;
+            const std::string text = text_of(one, failures) + '\n';
+            errno = 0;
+            if (!(out << text << std::flush)) waiting.give_up(errno);
         }
     });
     const auto finish = [&] {  // lines that were read are written in any case
@@ -158,7 +171,7 @@ std::size_t serve_lines(service& with, std::istream& in, std::ostream& out, cons
     }
     finish();
     if (in.bad()) throw heed::error("cannot read standard input to its end");
-    if (waiting.broken()) throw heed::error("cannot write to standard output");
+    if (waiting.broken()) program::cannot_print(waiting.reason());
     return failures;
 }
 

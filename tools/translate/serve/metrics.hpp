@@ -95,6 +95,8 @@ public:
         one("heed_connections_total", "counter", "Connections so far.", connections.accepted);
         one("heed_connections_displaced_total", "counter", "Connections with slow requests, closed to make room.",
             connections.displaced);
+        one("heed_responses_cut_total", "counter", "Responses that the client did not take completely.",
+            connections.cut);
         one("heed_requests_at_work", "gauge", "Requests received and not yet answered.", connections.at_work);
         one("heed_request_threads", "gauge", "Threads that answer requests.", connections.threads);
         one("process_resident_memory_bytes", "gauge", "Memory in use.", resident());
