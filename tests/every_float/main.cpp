@@ -259,7 +259,7 @@ struct evaluated {
     measured result;
 };
 
-/// The floats of a block, or with `part` > 1 the first of them.
+/// The floats of a block, or with `part` > 1 its first part.
 template <class F>
 void measure_block(std::uint32_t number, std::uint32_t part, std::vector<evaluated>& widths)
 {
