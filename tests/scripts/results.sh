@@ -14,8 +14,8 @@ trap 'rm -rf -- "$directory"' EXIT
 cd -- "$directory"
 fail() { printf 'FAILED (line %s): %s\n' "${BASH_LINENO[0]}" "$*" >&2 && exit 1; }
 
-# Runs of five systems on 200 sentences, made by formula: `good` matches more than `plain`, `equal` differs from `plain`
-# by chance, `noisy` depends on its seed, and `single` has one seed.
+# Runs of six systems on 500 sentences, made by formula: `good` matches more than `plain`, `equal` differs from `plain`
+# by chance, `noisy` depends on its seed, `single` has one seed, and `later` has no run yet.
 cat >few.runs <<'END'
 languages en de
 common --hidden 128
@@ -24,18 +24,18 @@ good    1,2,3  --attention temporal
 equal   1,2,3  --attention coverage
 noisy   1,2,3  --attention local-m
 single  1      --attention gated
+later   1,2    --attention grouped
 END
 python3 - "$results" <<'END'
-import gzip, importlib.util, random, sys
+import gzip, random, sys
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("results", sys.argv[1])
-results = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(results)
+sys.path.insert(0, str(Path(sys.argv[1]).parent))
+from results import runs as results
 Path("few").mkdir()
 options = {"plain": "additive", "good": "temporal", "equal": "coverage", "noisy": "local-m", "single": "gated"}
 rows = ["\t".join(results.COLUMNS)]
 source = random.Random(7)
-hard = [source.uniform(-0.2, 0.2) for _ in range(200)]
+hard = [source.uniform(-0.2, 0.2) for _ in range(500)]
 for system, bonus, seeds, spread in (("plain", 0, 3, 0), ("good", 0.1, 3, 0), ("equal", 0, 3, 0), ("noisy", 0.05, 3, 0.1), ("single", 0, 1, 0)):
     for seed in range(1, seeds + 1):
         lines = ["\t".join(results.SENTENCES + results.TEXTS)]
@@ -44,35 +44,52 @@ for system, bonus, seeds, spread in (("plain", 0, 3, 0), ("good", 0.1, 3, 0), ("
             match = [sum(source.random() < p ** n for _ in range(12 - n)) for n in range(1, 5)]
             lines.append("\t".join(map(str, [10, 11, *([11, *match] * 2), 11 - match[0], f"{p:.4f}", 0, *([f"a | {system}", "b", "c"] if number % 50 == 0 else [""] * 3)])))
         Path(f"few/{system}.{seed}.sentences.gz").write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
+        log = "".join(f"{n},{100 * n},{1.5 * n},{3 - n / 10},{20 + n + 10 * bonus}\n" for n in range(1, 4))
+        Path(f"few/{system}.{seed}.csv").write_text("epoch,updates,minutes,validation_loss,validation_bleu\n" + log)
         row = dict.fromkeys(results.COLUMNS, "1") | {"system": system, "seed": str(seed), "date": "2026-01-02", "commit": "abc",
                                                    "options": f"--hidden 128 --attention {options[system]}"}
         columns = [list(map(float, line.split("\t")[:-3])) for line in lines[1:]]
         sums = [sum(column) for column in zip(*columns)]
-        counts = [sums[1], sums[7], 0, sums[12], 0, 200]
+        counts = [sums[1], sums[7], 0, sums[12], 0, 500]
         for n in range(4):
-            counts += [sums[8 + n], 200 * (11 - n)]
+            counts += [sums[8 + n], 500 * (11 - n)]
         row["beam"] = row["greedy"] = f"{results.bleu(counts):.2f}"
         row["perplexity"] = f"{8 + seed / 10 - 20 * bonus:.1f}"
         rows.append("\t".join(row.values()))
 Path("few.tsv").write_text("".join(row + "\n" for row in rows))
 END
 
+mkdir -p docs/results docs/pictures
+cd docs/results
+mv ../../few* .
 cat >page.md <<'END'
-# Five systems 1999
+# Six systems 1999
 
 <!-- table few.runs: beam perplexity -->
 <!-- end -->
 
-<!-- table few.runs: beam | single good -->
+<!-- table few.runs: beam | later single good -->
+<!-- end -->
+
+<!-- compare few.runs: beam perplexity | plain: good lat*; good: plain noisy -->
+<!-- end -->
+
+<!-- times few.runs: 1 3 | plain good later -->
+<!-- end -->
+
+<!-- curves few.runs: two loss updates | plain good -->
+<!-- end -->
+
+<!-- samples few.runs | later -->
 <!-- end -->
 
 <!-- tests few.runs -->
 <!-- end -->
 
-<!-- lengths few.runs: 9 10 | plain good -->
+<!-- lengths few.runs: beam 9 10 | plain good -->
 <!-- end -->
 
-<!-- samples few.runs: 50 200 | plain good -->
+<!-- samples few.runs | plain good -->
 <!-- end -->
 
 <!-- source few.runs -->
@@ -82,21 +99,32 @@ The size is 128, and `5` seeds of 30 sentences were read by 7 machines. <!-- giv
 `good` is better than `plain`. <!-- claim few.runs: good > plain; good > plain, perplexity -->
 `equal` and `plain` are not told apart. <!-- claim few.runs: equal = plain; noisy = plain -->
 END
-"$results" write page.md | grep -q '^page.md is written$' || fail "the page is not written"
+"$results" write page.md >output || fail "$(cat output)"
+grep -q '^page.md is written$' output || fail "the page is not written"
 "$results" write page.md | grep -q . && fail "a page is written that has not changed"
 "$results" check page.md || fail "the page does not agree with its runs: $(cat page.md)"
 grep -q '^| good | 3 | [0-9.]* ± [0-9.]* | 6\.20 ± 0\.10 |$' page.md || fail "the table: $(cat page.md)"
 grep -q '^| single | 1 | [0-9.]* |$' page.md || fail "a single run: $(cat page.md)"
+[[ $(grep -c '^Not yet trained: later\.$' page.md) == 3 ]] || fail "missing runs: $(cat page.md)"
+tr -s ' \n' ' ' <page.md | grep -q -- '- BLEU beam 12: good (+[0-9.]*, p < 0\.001) is better than plain; plain (−[0-9.]*, p < 0\.001) is worse than good; noisy ([^;]*) is not told apart from good\.' ||
+    fail "comparisons: $(cat page.md)"
+grep -q '^- Not yet compared: later with plain\.$' page.md || fail "a comparison without runs: $(cat page.md)"
+grep -q '^| plain | – | 22\.00 | 23\.00 (4) |$' page.md || fail "the times: $(cat page.md)"
+grep -q '^13 of 15 runs are recorded\.$' page.md || fail "the number of runs: $(cat page.md)"
+for picture in few-two few-beam-lengths; do
+    grep -q "(../pictures/$picture.svg)" page.md || fail "the picture $picture: $(cat page.md)"
+    python3 -c "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])" ../pictures/$picture.svg || fail "the picture $picture is not XML"
+done
 grep -q '^| good, plain | BLEU beam 12 | .* | good is better |$' page.md || fail "the tests: $(cat page.md)"
 grep -q '^| good, plain | perplexity (seeds only) | 6\.20 | 8\.20 | −2\.00 | \[−2\.23, −1\.77\] | < 0\.001 | good is better |$' page.md ||
     fail "the test over seeds: $(cat page.md)"
 grep -q '^| noisy, plain | .* | not told apart |$' page.md || fail "the tests: $(cat page.md)"
-(($(grep -c '^| up to 9 | 0 | – | – |$\|^| 10 to 10 | 200 | [0-9]' page.md) == 2)) || fail "the lengths: $(cat page.md)"
-[[ $(sed -n '/^<!-- samples/,/^<!-- end/p' page.md | tail -n +4) == '| 50 | source | a \| plain |
+(($(grep -c '^| up to 9 | 0 | – | – |$\|^| 10 to 10 | 500 | [0-9]' page.md) == 2)) || fail "the lengths: $(cat page.md)"
+[[ $(sed -n '/^<!-- samples few.runs | plain/,/^<!-- end/p' page.md | tail -n +6) == '| 250 | source | a \| plain |
 |  | reference | b |
 |  | plain | c |
 |  | good | c |
-| 200 | source | a \| plain |
+| 500 | source | a \| plain |
 |  | reference | b |
 |  | plain | c |
 |  | good | c |
@@ -128,15 +156,21 @@ wrong 'unknown metric "blue"' '`good` is better. <!-- claim few.runs: good > pla
 wrong 'is not a claim such as' '`good` is better. <!-- claim few.runs: good is better -->'
 wrong 'other.runs: no such table' '`good` is better. <!-- claim other.runs: good > plain -->'
 wrong 'a generated block differs' '`noisy` and `good` are not told apart. <!-- claim few.runs: noisy = good -->'
-wrong '70 is not a multiple of 50' $'<!-- samples few.runs: 70 -->\n<!-- end -->'
-wrong 'expected numbers such as 10 20 30, not "few"' $'<!-- lengths few.runs: few -->\n<!-- end -->'
+wrong 'expected numbers such as 10 20 30, not "few"' $'<!-- lengths few.runs: ter few -->\n<!-- end -->'
+wrong 'perplexity has no statistics of sentences' $'<!-- lengths few.runs: perplexity 10 -->\n<!-- end -->'
+wrong 'a second picture few-two.svg' $'<!-- curves few.runs: two bleu epochs -->\n<!-- end -->'
+wrong 'expected a name, y and x' $'<!-- curves few.runs: bleu epochs -->\n<!-- end -->'
+wrong 'expected "BASE: SYSTEM..."' $'<!-- compare few.runs: beam | plain good -->\n<!-- end -->'
 wrong 'unknown metric "blue"' $'<!-- table few.runs: blue -->\n<!-- end -->'
 wrong 'few.runs has no row "worst"' $'<!-- table few.runs: beam | worst -->\n<!-- end -->'
-wrong 'there is no sentence 250' $'<!-- samples few.runs: 250 -->\n<!-- end -->'
 wrong 'the block has no <!-- end -->' '<!-- table few.runs: beam -->'
 wrong 'not the first line of a block' '<!-- table few.runs beam, -->'
 { cat page.md && echo 'Their system gains more, as in 2018. <!-- not tested: the result of the paper --> <!-- given: 2018 -->'; } >untested.md
 "$results" check untested.md || fail "a comparison that is not tested"
+
+sed -i 's/stroke-width="2"/stroke-width="3"/' ../pictures/few-two.svg
+! "$results" check page.md >output || fail "a changed picture"
+grep -q 'few-two.svg: differs from its runs' output || fail "$(cat output)"
 
 # A changed, damaged or missing record.
 sed 's/^plain\t2\t/plain\t1\t/' few.tsv >twice.tsv && cp few.runs twice.runs && cp -r few twice
@@ -183,5 +217,5 @@ echo 'a 1 --attention additive' >mistaken.runs
 ! "$project/scripts/papers.sh" --list mistaken.runs 2>output || fail "no languages"
 grep -q '"languages SOURCE TARGET" is missing' output || fail "$(cat output)"
 ! "$project/scripts/papers.sh" --list nowhere 2>output || fail "no table"
-grep -q 'no such table of runs; tables are choi2018' output || fail "$(cat output)"
+grep -q 'no such table of runs; tables are .*choi2018' output || fail "$(cat output)"
 echo passed

@@ -12,12 +12,10 @@ trap 'rm -rf -- "$directory"' EXIT
 cd -- "$directory"
 fail() { printf 'FAILED (line %s): %s\n' "${BASH_LINENO[0]}" "$*" >&2 && exit 1; }
 
-python3 - "$scripts/results.py" <<'END'
-import importlib.util, os, resource, sys
+PYTHONPATH=$scripts python3 - <<'END'
+import os, resource
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("results", sys.argv[1])
-results = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(results)
+from results import Problem, record
 records, page = Path("records.tsv"), Path("page.md")
 
 
@@ -28,7 +26,7 @@ def full_after(size, path, write):
     try:
         write()
         return True
-    except results.Problem as problem:
+    except Problem as problem:
         assert str(problem) == f"{path}: cannot write: File too large; the previous file is unchanged", problem
         assert (path.read_bytes() if path.exists() else b"") == before, f"{path} has changed: {path.read_bytes()}"
         return False
@@ -40,15 +38,15 @@ failed = 0
 for text in ("head\nrow 1\n", "head\nrow 1\nrow 2\n"):
     line = text.splitlines()[-1]
     for size in range(len(text)):
-        assert not full_after(size, records, lambda: results.append_whole(records, "head", line)), size
+        assert not full_after(size, records, lambda: record.append_whole(records, "head", line)), size
         failed += 1
-    assert full_after(len(text), records, lambda: results.append_whole(records, "head", line))
+    assert full_after(len(text), records, lambda: record.append_whole(records, "head", line))
     assert records.read_text() == text, records.read_text()
 for text in (b"a page\n", b"a longer page\n"):
     for size in range(len(text)):
-        assert not full_after(size, page, lambda: results.write_whole(page, text)), size
+        assert not full_after(size, page, lambda: record.write_whole(page, text)), size
         failed += 1
-    results.write_whole(page, text)
+    record.write_whole(page, text)
     assert page.read_bytes() == text
 assert failed == 49, failed
 assert sorted(os.listdir()) == ["page.md", "records.tsv"], os.listdir()

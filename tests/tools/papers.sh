@@ -75,11 +75,12 @@ grep -q 'slow.1' output || fail "another run was resumed: $(cat output)"
 sed -i 's/--attention none/--attention temporal/' tiny.runs
 refuses 'tiny.tsv:3: was run with other options than tiny.runs has now' tiny.runs . out
 
-# A page of these runs, with the curves of their logs.
+# A page of these runs, with the curves of their logs and the weights of a model.
 mkdir -p docs/results docs/pictures
 sed -i 's/--attention temporal/--attention none/' tiny.runs
-printf '# Tiny\n\n<!-- table ../../tiny.runs: beam minutes -->\n<!-- end -->\n\n<!-- curves ../../tiny.runs: BLEU -->\n<!-- end -->\n' >docs/results/tiny.md
-"${papers%papers.sh}results.py" write --translate "$translate" docs/results/tiny.md >output 2>log || fail "the page"
-grep -q '<svg' docs/pictures/tiny-curves.svg || fail "no picture"
+printf '# Tiny\n\n<!-- table ../../tiny.runs: beam minutes -->\n<!-- end -->\n\n<!-- curves ../../tiny.runs: curves bleu epochs -->\n<!-- end -->\n\n<!-- weights ../../tiny.runs: 3 | plain -->\n<!-- end -->\n' >docs/results/tiny.md
+"${papers%papers.sh}results.py" draw docs/results/tiny.md . out >output 2>log || fail "the page"
+for picture in curves weights-3; do grep -q '<svg' docs/pictures/tiny-$picture.svg || fail "no picture"; done
+grep -q 'plain, [0-9.]* bits' docs/pictures/tiny-weights-3.svg || fail "the entropy"
 grep -q '^| plain | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* |$' docs/results/tiny.md || fail "the table: $(cat docs/results/tiny.md)"
 "${papers%papers.sh}results.py" check docs/results/tiny.md >output || fail "the page and its runs disagree: $(cat output)"
