@@ -149,6 +149,29 @@ TEST_CASE_TEMPLATE("softmax of a row", T, float, double)
     });
 }
 
+TEST_CASE_TEMPLATE("the maximum of a row at any position", T, float, double)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    for (const std::size_t n : {std::size_t{1}, L, 4 * L, 9 * L + L / 2}) {
+        for (std::size_t i = 0; i < n; ++i) {
+            list<T> x(n, T(-3));
+            x[i] = T(-2);
+            CHECK(kernels::detail::max_of(n, x.data()) == T(-2));
+        }
+    }
+}
+
+TEST_CASE("softmax: weights without a gradient add nothing")
+{
+    const list<double> w{0.25, 0.75}, g{1, 2};
+    list<double> dx{3, 4};
+    softmax_backward<double>(1, 2, nullptr, w.data(), nullptr, dx.data());
+    softmax_per_dimension_backward<double>(1, 2, 1, nullptr, w.data(), nullptr, dx.data());
+    softmax_backward<double>(1, 2, nullptr, w.data(), g.data(), nullptr);
+    softmax_per_dimension_backward<double>(1, 2, 1, nullptr, w.data(), g.data(), nullptr);
+    CHECK(dx == list<double>{3, 4});
+}
+
 TEST_CASE_TEMPLATE("a masked score has weight 0 and gradient 0, for any other scores and incoming gradient", T, float,
                    double)
 {
