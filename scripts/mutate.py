@@ -358,8 +358,8 @@ class Machine:
                                     env={**os.environ, "HEED_MUTANT": str(id), "HEED_REACHED": "" if id else "reached"}).returncode
         except subprocess.TimeoutExpired:
             status = 1
-        if not id and test not in self.seconds:
-            self.seconds[test] = None if status else sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start
+        if not id and not status:
+            self.seconds.setdefault(test, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start)
         return status == 0
 
     def usable(self, test):
