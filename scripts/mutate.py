@@ -4,10 +4,14 @@
 
 usage: scripts/mutate.py [option...] OUT [HEADER...]
 
-Draws mutants of the headers (default: kernels, normalize, score, ops and ad of include/heed). Each mutant is compiled
-with the test file of its header (include/heed/A/B.hpp: tests/A/B.cpp), which must then fail. A mutant that survives is
-compiled with the tests of --then as well. Appends a line per mutant to OUT/mutants.tsv and skips those that it has:
-after an interruption, run the same command again. Prints the survivors that tests/mutants.txt does not explain.
+Draws mutants of the headers (default: kernels, normalize, score, ops and ad of include/heed), and runs the test file of
+each header (include/heed/A/B.hpp: tests/A/B.cpp) with each of its mutants: it must fail. The tests of --then run with
+the mutants that survive. Appends a line per mutant to OUT/mutants.tsv and skips those that it has: after an
+interruption, run the same command again. Prints the survivors that tests/mutants.txt does not explain.
+
+All mutants of a header are compiled at once: `a + b` becomes `a + mutants::at(7) + b`, which subtracts if the
+environment variable HEED_MUTANT is 7. Mutants that do not compile so (a number that is a template argument, operands
+without that operator) and those that the test does not reach are compiled one by one.
 
   --sample N      number of mutants, spread over the headers by their size (default 100)
   --seed N        another sample (default 1)
@@ -32,6 +36,7 @@ import fcntl
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -43,6 +48,9 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "include" / "heed"
 FOLDERS = ("kernels", "normalize", "score", "ops", "ad")
 EXPLAINED = ROOT / "tests" / "mutants.txt"
+# Headers without a test file of their name.
+TESTS = {"ops/linear_attention.hpp": "attention/execute/linear.cpp", "ops/mix_heads.hpp": "heads/talking_heads.cpp",
+         "ops/tiles_in_order.hpp": "attention/execute/tiled_with_state.cpp"}
 
 # Binary operators have a space on each side (clang-format); so declarations such as `T* x` and `f<T>` do not match.
 BINARY = {"+": "-", "-": "+", "*": "/", "/": "*", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
@@ -58,11 +66,12 @@ TOKEN = re.compile(r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^
 
 
 class Mutant:
-    """A replacement of text[at:to] in a header."""
+    """A replacement of text[at:to] in a header. switch(id): its insertions (begin, end, before, after), or None."""
 
-    def __init__(self, header, text, at, to, new):
-        self.header, self.at, self.to, self.new = header, at, to, new
+    def __init__(self, header, text, at, to, new, switch=None):
+        self.header, self.at, self.to, self.new, self.switch = header, at, to, new, switch
         self.line = text.count("\n", 0, at) + 1
+        self.lines = set(range(self.line, text.count("\n", 0, to) + 2))
         self.before = text.splitlines()[self.line - 1].strip()
         start = text.rfind("\n", 0, at) + 1
         end = text.find("\n", to)
@@ -101,30 +110,103 @@ def mutants_of(header):
     for match, (kind, token), inside in zip(matches, tokens, bodies(tokens)):
         if not inside:
             continue
-        add = lambda new, at=match.start(), to=match.end(): found.append(Mutant(header, text, at, to, new))
+        def add(new, switch=None, at=match.start(), to=match.end()):
+            found.append(Mutant(header, text, at, to, new, switch))
         if kind == "binary":
-            add(BINARY[token])
+            add(BINARY[token], switch_operator(text, match.start(), match.end(), token))
         elif kind == "unary":
-            add("")
+            word = {"-": "minus", "!": "negation"}[token]
+            add("", lambda id, at=match.start(), word=word: [(at, at + 1, f"mutants::{word}({id}) ->* /*", "*/ ")])
         elif kind == "name" and token in NAMES:
-            add(NAMES[token])
+            add(NAMES[token], switch_name(text, match.start(), match.end(), token))
         elif kind == "name" and token == "if" and text.startswith(" (", match.end()):
             end = closing(text, match.end() + 1)
-            add(f"if (!({text[match.end() + 2:end]}))", to=end + 1)
+            add(f"if (!({text[match.end() + 2:end]}))", to=end + 1, switch=lambda id, at=match.end() + 2, end=end:
+                [(at, end, "static_cast<bool>(", f") != mutants::active({id})")])
         elif kind == "number":
-            add({"0": "1", "1": "2"}.get(token, f"({token} + 1)"))
-            if token == "1":
-                add("0")
+            def switch_number(new):
+                return lambda id, at=match.start(), to=match.end(): [(at, to, f"mutants::choose({id}, ", f", {new})")]
+            for new in ({"0": "1", "1": "2"}.get(token, f"({token} + 1)"), *("0" for _ in range(token == "1"))):
+                add(new, switch_number(new))
         elif kind == "call":
             arguments = re.match(r"\((\w[\w.]*(?:\[\w+\])?), (\w[\w.]*(?:\[\w+\])?)(?=[,)])", text[match.start():])
             symmetric = re.search(r"\b(?:min|max|gcd)$", text[:match.start()])
             if arguments and arguments.group(1) != arguments.group(2) and not symmetric:
-                add(f"({arguments.group(2)}, {arguments.group(1)}", to=match.start() + arguments.end())
+                spans = [[match.start() + each for each in arguments.span(i)] for i in (1, 2)]
+                add(f"({arguments.group(2)}, {arguments.group(1)}", to=match.start() + arguments.end(),
+                    switch=lambda id, spans=spans, a=arguments.group(1), b=arguments.group(2): [
+                        (*spans[0], f"mutants::same({id}, ", f", {b})"), (*spans[1], f"mutants::same({id}, ", f", {a})")])
         elif kind == "end":
             start = text.rfind("\n", 0, match.start()) + 1
             if STATEMENT.match(text[start:match.end()]) and text[match.end():match.end() + 1] == "\n":
-                add(";", at=start)
+                start += len(text[start:]) - len(text[start:].lstrip())
+                add(";", at=start, switch=lambda id, start=start, end=match.end(): [
+                    (start, end, f"{{ if (!mutants::active({id})) ", " }")])
     return found
+
+
+def switch_operator(text, at, to, token):
+    """The switch of a binary operator: a + mutants::at(id) + b; for && and ||, De Morgan's law."""
+    if token not in ("&&", "||"):
+        return lambda id: [(to, to, f" mutants::at({id}) {token}", "")]
+    begin, end = operand(text, at - 1, -1), operand(text, to, 1)
+    if begin is None or end is None:
+        return None
+    return lambda id: [(begin, end, "((", f") != mutants::active({id}))"),
+                       (begin, at - 1, "(static_cast<bool>(", f") != mutants::active({id}))"),
+                       (to + 1, end, "(static_cast<bool>(", f") != mutants::active({id}))")]
+
+
+def operand(text, at, step):
+    """Where the operand of && or || that ends (step -1) or begins (step 1) at `at` begins or ends."""
+    depth, start = 0, at
+    i = at if step > 0 else at - 1
+    while 0 < i < len(text) - 1:
+        c = text[i]
+        if c in ("([{" if step > 0 else ")]}"):
+            depth += 1
+        elif c in (")]}" if step > 0 else "([{"):
+            if depth == 0:
+                break
+            depth -= 1
+        elif depth == 0:
+            pair = text[i - 1:i + 1] if step < 0 else text[i:i + 2]
+            if c in ";,?" or pair == "||":
+                break
+            if c in "\"'" or text.startswith("//", i):
+                return None
+            if c == ":" and ":" not in (text[i - 1], text[i + 1]):
+                break
+            if c == "=" and text[i - 1] not in "=!<>" and text[i + 1] != "=":
+                break
+            if step < 0 and re.search(r"\b(?:return|case)$", text[max(0, i - 6):i + 1]):
+                break
+        i += step
+    if step > 0:
+        return i - (len(text[at:i]) - len(text[at:i].rstrip()))
+    i += 1
+    return i + (len(text[i:start]) - len(text[i:start].lstrip()))
+
+
+def switch_name(text, at, to, token):
+    """The switch of min, max, true, false, begin, end, front and back."""
+    new = NAMES[token]
+    if token in ("true", "false"):
+        return lambda id: [(at, to, f"mutants::choose({id}, ", f", {new})")]
+    if token in ("min", "max"):
+        scope = re.search(r"(?:\w+(?:<\w+>)?::)+$", text[:at])
+        explicit = re.match(r"<[\w:]+>", text[to:])
+        end = to + (explicit.end() if explicit else 0)
+        start = scope.start() if scope else at
+        name = f"{scope.group() if scope else ''}{new}{explicit.group() if explicit else ''}"
+        if text[start - 1] == "." or not text.startswith("(", end):
+            return None
+        return lambda id: [(start, end, f"[](const auto&... x) {{ return mutants::active({id}) ? {name}(x...) : ", "(x...); }")]
+    chain = re.search(r"(?:[A-Za-z_]\w*(?:\(\)|\[\w+\])?(?:\.|->))*$", text[:at])
+    call = 2 if text.startswith("()", to) else 0
+    if text[chain.start() - 1] in ".>:)" or text.startswith("(", to + call):
+        return None
+    return lambda id: [(chain.start(), to + call, f"mutants::same({id}, ", f", {chain.group()}{new}{'()' if call else ''})")]
 
 
 def closing(text, at):
@@ -139,8 +221,99 @@ def closing(text, at):
 
 def test_of(header):
     """The test file of a header, or None."""
-    test = ROOT / "tests" / header.relative_to(HEADERS).with_suffix(".cpp")
+    name = header.relative_to(HEADERS)
+    test = ROOT / "tests" / TESTS.get(str(name), name.with_suffix(".cpp"))
     return test if test.is_file() else None
+
+
+# Included before each test whose headers have switches.
+SWITCHES = r"""
+#include <concepts>
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+namespace mutants {
+inline const int number = std::getenv("HEED_MUTANT") ? std::atoi(std::getenv("HEED_MUTANT")) : 0;
+inline bool reached[COUNT + 1];
+inline const struct report {
+    ~report()
+    {
+        std::FILE* const file = std::getenv("HEED_REACHED") ? std::fopen(std::getenv("HEED_REACHED"), "w") : nullptr;
+        for (int id = 1; file && id <= COUNT; ++id)
+            if (reached[id]) std::fprintf(file, "%d\n", id);
+        if (file) std::fclose(file);
+    }
+} at_end;
+constexpr bool active(int id)
+{
+    if (std::is_constant_evaluated()) return false;
+    reached[id] = true;
+    return id == number;
+}
+template <class T> constexpr T choose(int id, T a, T b) { return active(id) ? b : a; }
+template <class A, class B> constexpr decltype(auto) same(int id, A&& a, B&& b)
+{
+    using T = std::remove_cvref_t<A>;
+    constexpr bool one_type = std::same_as<T, std::remove_cvref_t<B>>;
+    static_assert(one_type || (std::is_arithmetic_v<T> && std::is_arithmetic_v<std::remove_cvref_t<B>>));
+    if constexpr (one_type && std::is_lvalue_reference_v<A> && std::is_lvalue_reference_v<B>) return (active(id) ? b : a);
+    else return active(id) ? static_cast<T>(b) : static_cast<T>(a);
+}
+struct marker { int id; };
+constexpr marker at(int id) { return {id}; }
+template <class L> struct left { L value; int id; };
+template <class R> struct right { R value; int id; };
+#define MUTANTS_OPERATOR(X, Y)                                                                                        \
+    template <class L> constexpr left<L&&> operator X(L&& l, marker m) { return {static_cast<L&&>(l), m.id}; }       \
+    template <class L, class R> constexpr auto operator X(left<L> l, R&& r)                                         \
+    {                                                                                                               \
+        using result = std::decay_t<decltype(l.value X r)>;                                                         \
+        if constexpr (requires { static_cast<result>(l.value Y r); })                                               \
+            if (active(l.id)) return static_cast<result>(l.value Y r);                                              \
+        return static_cast<result>(l.value X r);                                                                    \
+    }
+MUTANTS_OPERATOR(+, -) MUTANTS_OPERATOR(-, +) MUTANTS_OPERATOR(*, /) MUTANTS_OPERATOR(/, *) MUTANTS_OPERATOR(%, /)
+MUTANTS_OPERATOR(<, <=) MUTANTS_OPERATOR(<=, <) MUTANTS_OPERATOR(>, >=) MUTANTS_OPERATOR(>=, >)
+MUTANTS_OPERATOR(==, !=) MUTANTS_OPERATOR(!=, ==)
+#define MUTANTS_ASSIGNMENT(X, Y)                                                                                      \
+    template <class R> constexpr right<R&&> operator X(marker m, R&& r) { return {static_cast<R&&>(r), m.id}; }      \
+    template <class L, class R> constexpr L& operator X(L& l, right<R> r)                                           \
+    {                                                                                                               \
+        if constexpr (requires { l Y r.value; })                                                                    \
+            if (active(r.id)) return l Y r.value, l;                                                                \
+        return l X r.value, l;                                                                                      \
+    }
+MUTANTS_ASSIGNMENT(+=, -=) MUTANTS_ASSIGNMENT(-=, +=) MUTANTS_ASSIGNMENT(*=, /=) MUTANTS_ASSIGNMENT(/=, *=)
+#define MUTANTS_UNARY(name, X)                                                                                        \
+    struct name { int id; constexpr explicit name(int of) : id{of} {} };                                            \
+    template <class R> constexpr auto operator->*(name m, R&& r)                                                    \
+    {                                                                                                               \
+        using result = std::decay_t<decltype(X r)>;                                                                 \
+        return active(m.id) ? static_cast<result>(r) : static_cast<result>(X r);                                    \
+    }
+MUTANTS_UNARY(minus, -) MUTANTS_UNARY(negation, !)
+}
+"""
+
+
+def switched(text, mutants):
+    """The text with the switches of mutants ({id: mutant}), and the mutants without a place in it."""
+    wraps, left = [], {}
+    for id, mutant in mutants.items():
+        mine = mutant.switch(id) if mutant.switch else []
+        if not mine or any(a[0] < b[0] < a[1] < b[1] or b[0] < a[0] < b[1] < a[1] for a in mine for b in wraps):
+            left[id] = mutant
+        else:
+            wraps += mine
+    before, after = collections.defaultdict(str), collections.defaultdict(str)
+    for begin, end, open, close in sorted(wraps, key=lambda each: (each[0], -each[1])):  # outer ones first
+        if begin == end:
+            after[begin] += open
+        else:
+            before[begin] += open
+            after[end] = close + after[end]
+    places = sorted({0, len(text), *before, *after})
+    return "".join(after[a] + before[a] + text[a:b] for a, b in zip(places, [*places[1:], len(text)])), left
 
 
 class Machine:
@@ -148,7 +321,7 @@ class Machine:
 
     def __init__(self, out, compiler):
         self.out, self.compiler, self.local = out, compiler, threading.local()
-        self.flags = ["-std=c++20", "-O0", "-g0", "-march=native", "-w", f"-I{ROOT / 'tests'}", f"-I{ROOT}"]
+        self.flags = ["-std=c++20", "-O0", "-g0", "-march=native", "-w", "-Wno-narrowing", f"-I{ROOT / 'tests'}", f"-I{ROOT}"]
         self.main = out / "main.o"
         self.workers, self.lock, self.seconds = 0, threading.Lock(), {}
         subprocess.run([compiler, *self.flags, "-c", ROOT / "tests" / "main.cpp", "-o", self.main], check=True)
@@ -163,45 +336,96 @@ class Machine:
             shutil.copytree(ROOT / "include", self.local.copy / "include")
         return self.local.copy
 
-    def run(self, test):
-        """`passed`, `failed` or `invalid`, and the seconds of the program."""
-        copy = self.copy()
-        program = copy / "program"
-        command = [self.compiler, *self.flags, f"-I{copy / 'include'}", test, self.main, "-o", program, "-lopenblas", "-lpthread"]
-        if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
-            return "invalid", 0
-        start = time.monotonic()
+    def compile(self, test, *options):
+        """Makes the program of a test; returns the compiler's exit status and messages."""
+        command = [self.compiler, *self.flags, f"-I{self.copy() / 'include'}", *options, test, self.main, "-o",
+                   self.copy() / "program", "-lopenblas", "-lpthread"]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        return done.returncode, done.stderr
+
+    def passes(self, test, id=0):
+        """Whether the program of the test, just compiled, passes with this mutant."""
+        seconds = self.seconds.get(test) or 60  # of the processor
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_CPU, (int(5 * seconds) + 1,) * 2)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_DATA, (1 << 32, 1 << 32))
+        start = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
         try:
-            status = subprocess.run([program], cwd=copy, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-                                    timeout=10 * self.seconds.get(test, 60) + 10).returncode
+            status = subprocess.run([self.copy() / "program", "--abort-after=1"], cwd=self.copy(), stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL, check=False, timeout=500 * seconds + 60, preexec_fn=limit,
+                                    env={**os.environ, "HEED_MUTANT": str(id), "HEED_REACHED": "" if id else "reached"}).returncode
         except subprocess.TimeoutExpired:
             status = 1
-        return "failed" if status else "passed", time.monotonic() - start
+        if not id and not status:
+            self.seconds.setdefault(test, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start)
+        return status == 0
 
     def usable(self, test):
         """Whether the test passes without a change; measures it."""
         if test not in self.seconds:
-            result, seconds = self.run(test)
-            if result != "passed":
-                print(f"mutate.py: {test.relative_to(ROOT)} does not pass on its own ({result}): not used", file=sys.stderr)
-            self.seconds[test] = seconds if result == "passed" else None
+            passed = not self.compile(test)[0] and self.passes(test)
+            if not passed:
+                print(f"mutate.py: {test.relative_to(ROOT)} does not pass on its own: not used", file=sys.stderr)
+            self.seconds.setdefault(test, None)
         return self.seconds[test] is not None
 
-    def judge(self, mutant, then):
-        """The status of a mutant, and the test that decided."""
+    def target(self, header):
+        """This worker's copy of a header."""
+        return self.copy() / "include" / "heed" / header.relative_to(HEADERS)
+
+    def run_all(self, test, mutants):
+        """The killed, reached and unswitched ones of these mutants, compiled at once."""
+        unswitched, known = [], dict(enumerate(mutants, 1))
+        headers = {each.header for each in mutants}
+        (self.copy() / "mutants.hpp").write_text(SWITCHES.replace("COUNT", str(len(mutants))), encoding="utf-8")
+        include = ("-include", self.copy() / "mutants.hpp")
+        options = ("-fno-caret-diagnostics", "-ferror-limit=0") if "clang" in self.compiler else ()
+        try:
+            while known:
+                for header in headers:
+                    text, left = switched(header.read_text(encoding="utf-8"), {id: each for id, each in known.items() if each.header == header})
+                    self.target(header).write_text(text, encoding="utf-8")
+                    for id in left:
+                        unswitched.append(known.pop(id))
+                status, messages = self.compile(test, *include, *options)
+                if not status:
+                    break
+                wrong = {id for id, each in known.items() for file, lines in wrong_lines(messages, self.copy() / "include" / "heed").items()
+                         if each.header == HEADERS / file and each.lines & lines} or set(known)
+                unswitched += [known.pop(id) for id in wrong]
+            if not known or not self.passes(test):
+                return [], [], mutants
+            reached = {int(id) for id in (self.copy() / "reached").read_text(encoding="utf-8").split()} & known.keys()
+            killed = [known[id] for id in sorted(reached) if not self.passes(test, id)]
+            return killed, [known[id] for id in reached], unswitched
+        finally:
+            for header in headers:
+                self.target(header).write_text(header.read_text(encoding="utf-8"), encoding="utf-8")
+
+    def run_one(self, test, mutant):
+        """The status of a mutant, compiled alone."""
         text = mutant.header.read_text(encoding="utf-8")
-        target = self.copy() / "include" / "heed" / mutant.header.relative_to(HEADERS)
-        for test in [test_of(mutant.header), *then]:
-            if not test or not self.usable(test):
-                continue
-            target.write_text(text[:mutant.at] + mutant.new + text[mutant.to:], encoding="utf-8")
-            try:
-                result, _ = self.run(test)
-            finally:
-                target.write_text(text, encoding="utf-8")
-            if result != "passed":
-                return {"failed": "killed"}.get(result, result), test
-        return "survived", None
+        self.target(mutant.header).write_text(text[:mutant.at] + mutant.new + text[mutant.to:], encoding="utf-8")
+        try:
+            if self.compile(test)[0]:
+                return "invalid"
+            return "survived" if self.passes(test) else "killed"
+        finally:
+            self.target(mutant.header).write_text(text, encoding="utf-8")
+
+
+def wrong_lines(messages, folder):
+    """The lines with errors, by header: of each error the first of its places (the error or a note) in the folder."""
+    found, searching = collections.defaultdict(set), False
+    for place in re.finditer(r"^(?:In file included from )?(\S+?):(\d+):(?:\d+:)? (error|note|fatal error)?", messages, re.M):
+        searching = searching or "error" in (place.group(3) or "")
+        file = Path(place.group(1))
+        if searching and place.group(3) and file.is_relative_to(folder):
+            found[file.relative_to(folder)].add(int(place.group(2)))
+            searching = False
+    return found
 
 
 def read_results(path):
@@ -257,7 +481,9 @@ def main():
     if given.list:
         print(*(each.name for each in mutants), sep="\n")
         return 0
-    then = [Path(each).resolve() for each in given.then.split(",")] if given.then else sorted((ROOT / "tests" / "properties").glob("*.cpp"))
+    then = sorted((ROOT / "tests" / "properties").glob("*.cpp"))
+    if given.then is not None:
+        then = [Path(each).resolve() for each in given.then.split(",") if each]
 
     given.out.mkdir(parents=True, exist_ok=True)
     results, machine, ends = read_results(records), Machine(given.out.resolve(), given.compiler), time.monotonic() + 60 * given.minutes
@@ -265,18 +491,45 @@ def main():
     waiting = [each for each in mutants if each.name not in results]
     print(f"{count} mutants, {len(mutants)} drawn, {len(mutants) - len(waiting)} judged before", file=sys.stderr)
 
-    def judge(mutant):
-        if time.monotonic() > ends:
-            return
-        status, test = machine.judge(mutant, then)
+    def record(mutant, status, test=None):
         results[mutant.name] = (status, str(test.relative_to(ROOT)) if test else "-")
         with open(records, "a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write(f"{status}\t{results[mutant.name][1]}\t{mutant.name}\n")
         print(f"{len(results.keys() & names)} of {len(mutants)}: {status}, {mutant.name}", file=sys.stderr)
 
+    def judge_all(test, mutants):
+        """Records the mutants that the test kills, of those that compile at once; returns the others and those to compile alone."""
+        if time.monotonic() > ends or not test:
+            return mutants, []
+        killed, reached, unswitched = machine.run_all(test, mutants)
+        for each in killed:
+            record(each, "killed", test)
+        left = [each for each in mutants if each not in killed]
+        for each in left:
+            how = "alone" if each in unswitched else "survives" if each in reached else "not reached by"
+            print(f"{how} {test.relative_to(ROOT)}: {each.name}", file=sys.stderr)
+        return left, [each for each in left if each in unswitched or each not in reached and test == test_of(each.header)]
+
+    def judge_one(test, mutant):
+        """The mutant if it survives; else records it."""
+        if time.monotonic() > ends or not machine.usable(test):
+            return mutant
+        status = machine.run_one(test, mutant)
+        return mutant if status == "survived" else record(mutant, status, test)
+
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        list(pool.map(judge, waiting))
+        groups = [[each for each in waiting if each.header == header] for header in headers]
+        judged = list(pool.map(lambda group: judge_all(test_of(group[0].header), group) if group else ([], []), groups))
+        alone = [each for _, some in judged for each in some]
+        survived = list(pool.map(lambda each: judge_one(test_of(each.header), each), alone))
+        left = [each for all_left, some in judged for each in all_left if each not in some] + [each for each in survived if each]
+        for test in then:
+            left, alone = judge_all(test, left) if left else ([], [])
+            survived = list(pool.map(lambda each, test=test: judge_one(test, each), alone))
+            left = [each for each in left if each not in alone] + [each for each in survived if each]
+    for each in left if time.monotonic() < ends else []:
+        record(each, "survived")
     explained = EXPLAINED.read_text(encoding="utf-8").splitlines() if EXPLAINED.is_file() else []
     here = {name: each for name, each in results.items() if name in names}
     summary(here)

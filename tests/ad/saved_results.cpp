@@ -54,11 +54,31 @@ TEST_CASE("an operation with a different number of results than in the run on ze
     for (int call = 0; call < 3; ++call) first.next<1>(80, {10});
     const auto kept = list.keep(memory, 2, 30);
     REQUIRE(kept.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {  // in a row, one after the other
+        CHECK(kept[i].first == kept[0].first + 10 * i);
+        CHECK(kept[i].stride == 30);
+    }
     ad::saved_results<double> second(kept, 1, true);
     const auto place = second.next<3>(80, {1, 1, 1});
     CHECK(place.at[0] == nullptr);
     CHECK_FALSE(place.known);
     CHECK(second.next<1>(80, {10}).at[0] == nullptr);
+}
+
+TEST_CASE("the program's result is saved where the program stores it, also if the first operation makes it")
+{
+    arena memory;
+    ad::saved_list<double> list;
+    ad::saved_results<double> first(list);
+    ad::slot<double> result;
+    first.made(first.next<1>(4, {6}).listed, 0, result);
+    std::array<double, 12> rows{}, elsewhere{};
+    list.is_result(result, rows.data(), 6);
+    list.is_result(result, elsewhere.data(), 7);  // another result of the program that is the same tensor
+    const auto kept = list.keep(memory, 2, 0);
+    REQUIRE(kept.size() == 1);
+    CHECK(kept[0].first == rows.data());
+    CHECK(kept[0].stride == 6);
 }
 
 TEST_CASE("the list holds 24 results")

@@ -64,8 +64,9 @@ TEST_CASE("cross-entropy: large logits, and any number of threads")
     list<float> x{1e4f, -1e4f, 1e4f};
     const list<std::size_t> target{0};
     list<float> loss(1);
-    cross_entropy_in_place<float>(1, 3, x.data(), target.data(), nullptr, 0.0f, loss.data());
+    const double total = cross_entropy_in_place<float>(1, 3, x.data(), target.data(), nullptr, 0.0f, loss.data());
     CHECK(loss[0] == support::approx(std::log(2.0F)));
+    CHECK(total == static_cast<double>(loss[0]));  // without weights, each row counts once
     CHECK(x == list<float>{-0.5f, 0, 0.5f});
 
     const std::size_t rows = 40, V = 4001;

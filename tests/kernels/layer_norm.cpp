@@ -56,6 +56,22 @@ TEST_CASE_TEMPLATE("layer normalization: plain loops agree", T, float, double)
     }
 }
 
+TEST_CASE("layer normalization: each gradient alone")
+{
+    constexpr std::size_t rows = 2, N = 5;
+    const auto x = some<double>(rows * N, 1), gain = some<double>(N, 2), g = some<double>(rows * N, 3);
+    const layer_norm_rows<double> of{rows, N, x.data(), gain.data(), gain.data(), 0.01};
+    std::vector<double> moments(2 * rows), y(rows * N), all[3], alone[3];
+    layer_norm(of, moments.data(), y.data());
+    for (auto* each : {all, alone}) each[0].resize(rows * N), each[1].resize(N), each[2].resize(N);
+    layer_norm_backward(of, moments.data(), g.data(), all[0].data(), all[1].data(), all[2].data());
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto wanted = [&](std::size_t k) { return k == i ? alone[k].data() : nullptr; };
+        layer_norm_backward(of, moments.data(), g.data(), wanted(0), wanted(1), wanted(2));
+        CHECK(same_bits(alone[i], all[i]));
+    }
+}
+
 TEST_CASE("layer normalization: the same bits for any number of threads")
 {
     constexpr std::size_t B = 37, H = 1000;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include <heed/kernels/tiles/reference.hpp>
@@ -65,7 +66,8 @@ TEST_CASE_TEMPLATE("sums over the past match the definition, for any size, with 
     const struct {
         std::size_t outputs, inputs;
         std::ptrdiff_t shift;
-    } cases[] = {{1, 1, 0}, {5, 5, 0}, {200, 200, 0}, {200, 200, -1}, {70, 200, 130}, {64, 128, 3}, {130, 40, 0}};
+    } cases[] = {{1, 1, 0},      {5, 5, 0}, {200, 200, 0}, {200, 200, -1},
+                 {70, 200, 130}, {5, 9, 1}, {64, 128, 3},  {130, 40, 0}};
     for (const auto& each : cases) {
         const std::size_t outputs = each.outputs, inputs = each.inputs;
         const std::ptrdiff_t shift = each.shift;
@@ -95,6 +97,20 @@ TEST_CASE("sums over the past are accurate for very many rows")
     const std::size_t n = 3 * rows_added_plainly;
     CHECK(off<float>(65, n, static_cast<std::ptrdiff_t>(n), fading, [](std::size_t, std::size_t) { return 1.0; }) <=
           tolerance<float>);
+}
+
+TEST_CASE_TEMPLATE("a sum keeps numbers below its precision", T, float, double)
+{
+    const T tiny = std::numeric_limits<T>::epsilon() / 4, none = std::numeric_limits<T>::infinity();
+    list<T> sum{1, none}, lost{0, 0};
+    const list<T> more{tiny, 1};
+    for (int i = 0; i < 1024; ++i) kernels::detail::add_faded<T>(2, T(1), more.data(), lost.data(), sum.data());
+    CHECK(sum[0] + lost[0] == 1 + 1024 * tiny);
+    CHECK(sum[1] == none);
+    CHECK(lost[1] == 0);
+    sum[0] = 1, lost[0] = tiny;
+    kernels::detail::add_faded<T>(1, T(0.5), more.data(), lost.data(), sum.data());
+    CHECK(sum[0] == T(0.5) + tiny * 2);  // (1 + tiny) / 2 + tiny = 0.5 + 1.5 tiny, rounded
 }
 
 TEST_CASE("pow_table")

@@ -72,6 +72,51 @@ TEST_CASE("softmax: large scores, only -inf, very long rows")
     CHECK(std::fabs(static_cast<double>(share[12345]) * whole - 1) <= 1e-6);
 }
 
+TEST_CASE_TEMPLATE("log softmax of a row: plain loops agree, a masked score stays masked", T, float, double)
+{
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    for (const std::size_t n : awkward<T>()) {
+        list<T> x = some<T>(n, 7, 5), y(n);
+        if (n > 2) x[1] = none;
+        kernels::detail::log_softmax_row(n, x.data(), y.data());
+        const list<double> w = plain_softmax(n, 1, [&](std::size_t i) { return static_cast<double>(x[i]); });
+        for (std::size_t i = 0; i < n; ++i) {
+            if (x[i] == none) CHECK(y[i] == none);
+            if (x[i] != none) CHECK(std::fabs(static_cast<double>(y[i]) - std::log(w[i])) <= 10 * tolerance<T>);
+        }
+    }
+}
+
+TEST_CASE("log softmax of a row: gradient")
+{
+    constexpr std::size_t L = simd::lanes<double>;
+    for (const std::size_t n : {std::size_t{1}, L, 2 * L + 3}) {
+        list<double> x = some<double>(n, 1, 2), dx(n, 0.25), y(n);
+        const list<double> g = some<double>(n, 2);
+        if (n > 2) x[1] = -std::numeric_limits<double>::infinity();
+        const auto loss = [&] {
+            list<double> now(n);
+            kernels::detail::log_softmax_row(n, x.data(), now.data());
+            for (double& e : now) e = std::isfinite(e) ? e : 0;
+            return dot(now, g);
+        };
+        kernels::detail::log_softmax_row(n, x.data(), y.data());
+        kernels::detail::log_softmax_row_backward(n, y.data(), g.data(), dx.data());
+        check_gradient("dx", x, loss, dx, 0.25);
+    }
+}
+
+TEST_CASE("softmax per dimension: very many positions")
+{
+    const std::size_t n = 300000;  // one float sum would be off by far more than the tolerance
+    list<float> x(2 * n, -1.1F), w(2 * n);
+    for (std::size_t t = 0; t < n; t += 3) x[2 * t] = 0;
+    softmax_per_dimension<float>(1, n, 2, nullptr, x.data(), w.data());
+    const double whole = static_cast<double>(n / 3) * (1 + 2 * std::exp(static_cast<double>(-1.1F)));
+    CHECK(std::fabs(static_cast<double>(w[0]) * whole - 1) <= 1e-6);
+    CHECK(std::fabs(static_cast<double>(w[2 * n - 1]) * static_cast<double>(n) - 1) <= 1e-6);
+}
+
 TEST_CASE("softmax: gradient")
 {
     const counts lengths{9, 0, 4};
@@ -89,6 +134,15 @@ TEST_CASE("softmax: gradient")
     poison(w, lengths, positions);
     softmax_backward(batch, positions, lengths.data(), w.data(), g.data(), dx.data());
     check_gradient("dx", x, loss, dx, 0.25);
+}
+
+TEST_CASE("softmax: gradient of very many positions")
+{
+    const std::size_t n = (std::size_t{1} << 20) + 3;  // one float sum would be off by far more than the tolerance
+    const list<float> w(n, 1 / static_cast<float>(n)), g(n, 1);
+    list<float> dx(n);
+    softmax_backward<float>(1, n, nullptr, w.data(), g.data(), dx.data());
+    CHECK(std::fabs(dx[12345]) * static_cast<float>(n) <= 1e-6F);
 }
 
 TEST_CASE_TEMPLATE("softmax per dimension: plain loops agree, padding is not read, rows are independent", T, float,
@@ -147,6 +201,29 @@ TEST_CASE_TEMPLATE("softmax of a row", T, float, double)
         kernels::softmax<T>(1, x.size(), nullptr, x.data(), y.data());
         require_equal(y.data(), expected_softmax(x));
     });
+}
+
+TEST_CASE_TEMPLATE("the maximum of a row at any position", T, float, double)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    for (const std::size_t n : {std::size_t{1}, L, 4 * L, 9 * L + L / 2}) {
+        for (std::size_t i = 0; i < n; ++i) {
+            list<T> x(n, T(-3));
+            x[i] = T(-2);
+            CHECK(kernels::detail::max_of(n, x.data()) == T(-2));
+        }
+    }
+}
+
+TEST_CASE("softmax: weights without a gradient add nothing")
+{
+    const list<double> w{0.25, 0.75}, g{1, 2};
+    list<double> dx{3, 4};
+    softmax_backward<double>(1, 2, nullptr, w.data(), nullptr, dx.data());
+    softmax_per_dimension_backward<double>(1, 2, 1, nullptr, w.data(), nullptr, dx.data());
+    softmax_backward<double>(1, 2, nullptr, w.data(), g.data(), nullptr);
+    softmax_per_dimension_backward<double>(1, 2, 1, nullptr, w.data(), g.data(), nullptr);
+    CHECK(dx == list<double>{3, 4});
 }
 
 TEST_CASE_TEMPLATE("a masked score has weight 0 and gradient 0, for any other scores and incoming gradient", T, float,

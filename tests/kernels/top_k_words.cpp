@@ -218,6 +218,54 @@ TEST_CASE_TEMPLATE("the words of a product equal those of its logits, with the s
     }
 }
 
+TEST_CASE_TEMPLATE("threads that share the columns of a large matrix find the same words, with the same bits", T, float,
+                   double)
+{
+    const std::size_t rows = 4, K = 32, V = 8200, most = 5;
+    const list<T> t = some<T>(rows * K, 1), w = some<T>(K * V, 2), b = some<T>(V, 3);
+    kernels::panels<T> W;
+    W.pack(K, V, w.data(), V);
+    list<T> bias(W.columns_of_panels(), -infinity<T>);
+    std::copy(b.begin(), b.end(), bias.begin());
+    const list<std::uint32_t> also{0, 2500, 5000, static_cast<std::uint32_t>(V - 1)};
+    const auto search = [&](std::size_t threads, list<std::uint32_t>& words) {
+        const with_threads scope(threads);
+        list<T> log_p(rows * most), log_p_also(rows);
+        words.assign(rows * most, 0);
+        output_top_k<T>(rows, t.data(), W, bias.data(),
+                        {most, also.data(), words.data(), log_p.data(), log_p_also.data()});
+        log_p.insert(log_p.end(), log_p_also.begin(), log_p_also.end());
+        return log_p;
+    };
+    list<std::uint32_t> must, words;
+    const list<T> one = search(1, must);
+    for (const std::size_t threads : {2u, 3u, 4u}) {
+        CHECK(same_bits(search(threads, words), one));
+        CHECK(words == must);
+    }
+}
+
+TEST_CASE_TEMPLATE("the top words of low logits, after a row of high ones", T, float, double)
+{
+    constexpr std::size_t L = simd::lanes<T>, V = 12 * L + 1;
+    for (const std::size_t most : {std::size_t{1}, L, 2 * L + 1}) {
+        list<T> x(2 * V);
+        for (std::size_t i = 0; i < V; ++i) {
+            x[i] = static_cast<T>(100 + i);
+            x[V + i] = static_cast<T>(i * 7 % V) - 1000;
+        }
+        list<std::uint32_t> words(2 * most);
+        list<T> log_p(2 * most);
+        log_softmax_top<T>(2, V, x.data(), nullptr, {most, nullptr, words.data(), log_p.data(), nullptr});
+        for (std::size_t r = 0; r < 2; ++r) {
+            const list<T> row(x.begin() + static_cast<std::ptrdiff_t>(r * V),
+                              x.begin() + static_cast<std::ptrdiff_t>((r + 1) * V));
+            const auto order = in_order(row, most, [](T) { return true; });
+            CHECK(std::equal(order.begin(), order.end(), words.begin() + static_cast<std::ptrdiff_t>(r * most)));
+        }
+    }
+}
+
 TEST_CASE_TEMPLATE("the largest numbers match sorting, in order", T, float, double)
 {
     std::uint64_t drawn = 0;

@@ -81,11 +81,35 @@ TEST_CASE("weighted sums: gradients")
     check_gradient("values", x, loss, dx, 0.25);
 }
 
+TEST_CASE("weighted sums: the same gradients for any number of threads, although threads share a sentence")
+{
+    const counts lengths{150, 149, 7};
+    const std::size_t batch = lengths.size(), positions = 150, width = 257;
+    list<float> w = some<float>(batch * positions, 1), x = some<float>(batch * positions * width, 2);
+    const list<float> g = some<float>(batch * width, 3);
+    poison(w, lengths, positions);
+    poison(x, lengths, positions, width);
+    const auto gradients = [&](std::size_t count) {
+        const with_threads scope(count);
+        list<float> dw(w.size(), 0.25f), dx(x.size(), 0.25f);
+        weighted_sum_backward(batch, positions, width, lengths.data(), w.data(), x.data(), g.data(), dw.data(),
+                              dx.data());
+        return list<list<float>>{dw, dx};
+    };
+    const auto one = gradients(1);
+    for (const std::size_t count : {std::size_t{2}, std::size_t{5}}) {
+        const auto several = gradients(count);
+        for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], several[i]));
+    }
+    for (std::size_t b = 0; b < batch; ++b)
+        for (std::size_t j = lengths[b]; j < positions; ++j) CHECK(one[0][b * positions + j] == 0.25f);
+}
+
 TEST_CASE_TEMPLATE("selected sums of any width equal weighted sums, and rows of weight 0 are not read", T, float,
                    double)
 {
     constexpr std::size_t L = simd::lanes<T>;
-    for (const std::size_t width : {L, 2 * L, 4 * L, 8 * L, std::size_t{1}, 3 * L, 5 * L + 1}) {
+    for (const std::size_t width : {L, 2 * L, 4 * L, 8 * L, std::size_t{1}, 3 * L, 5 * L, 5 * L + 1, 9 * L}) {
         for (const std::size_t n : {0u, 1u, 6u, 300u}) {
             list<T> w = some<T>(n, 1), x = some<T>(n * width, 2), clean = x, got(width, T(9)), want(width);
             for (std::size_t j = 1; j < n; j += 3) {

@@ -25,6 +25,14 @@ TEST_CASE("argmax: 1 at the first maximum of each row, or of each dimension")
           }) == "argmax: the length of row 1 is 5 but there are only 4 positions");
 }
 
+TEST_CASE("argmax replaces every number of its result")
+{
+    const array<double, 2> e{{1, 3, 2}, {4, 0, 9}};
+    array<double, 2> y{{7, 7, 7}, {7, 7, 7}};
+    ops::argmax_op::forward<double, 2>(view_of(e), lengths{3, 2}, tensor_view<double, 2>{y.data(), y.shape()});
+    CHECK(support::same_bits(y, array<double, 2>{{0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}}));
+}
+
 TEST_CASE("streams differ by seed, step and purpose")
 {
     std::set<std::uint64_t> streams;
