@@ -107,7 +107,7 @@ for preset in "${presets[@]}"; do
         # Excluded checks: the first two take a third of the time to build and to run, the others a sixth to a quarter of
         # the remaining build time. Null dereferences end the program anyway. --sanitize alone includes these checks.
         asan) lines=-g0 options+=(-DHEED_TEST_FILES_PER_UNIT=24 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
-            -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1 "-DHEED_FUZZ_TARGETS=npy;model") ;;
+            -DHEED_TEST_PRODUCTS=policies -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1 "-DHEED_FUZZ_TARGETS=npy;model") ;;
         esac
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")

@@ -19,6 +19,7 @@ TEST_CASE("combiners in combiners")
     const combine::attentional combine{W_c, combine::gated{narrow_gate, narrow_bias}};
     check_combiner(attention{score::general{G}, normalize::softmax{}, combine}, loop, false,
                    then(gate, attentional_of(scalar::matrix_of(W_c))), support::plain_query{Q});
+    support::check_gradients(attention{score::general{G}, normalize::softmax{}, combine}, support::plain_query{Q}, D);
     std::vector<std::string> names;
     for_each_parameter(combine, [&](const std::string& name, const auto&) { names.push_back(name); });
     CHECK(names == std::vector<std::string>{"W_c", "inner.W", "inner.b"});

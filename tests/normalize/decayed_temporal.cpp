@@ -82,7 +82,7 @@ TEST_CASE("decayed_temporal matches its equation")
     }
 }
 
-TEST_CASE("decayed_temporal: gradients and contracts") { check_mechanism(normalize::decayed_temporal{0.7, 0.3}); }
+TEST_CASE("decayed_temporal satisfies the contracts") { check_mechanism(normalize::decayed_temporal{0.7, 0.3}); }
 
 TEST_CASE("nested normalizers with state")
 {

@@ -22,7 +22,7 @@ TEST_CASE("learned_temporal matches its equation")
         check_values(normalize::learned_temporal{array<double, 1>{w}}, scalar::learned_temporal(w));
 }
 
-TEST_CASE("learned_temporal: gradients and contracts")
+TEST_CASE("learned_temporal satisfies the contracts")
 {
     check_mechanism(normalize::learned_temporal{array<double, 1>{-1.3}});
 }

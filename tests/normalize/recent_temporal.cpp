@@ -77,7 +77,7 @@ TEST_CASE("recent_temporal matches its equation, for any n")
     }
 }
 
-TEST_CASE("recent_temporal: gradients and contracts")
+TEST_CASE("recent_temporal satisfies the contracts")
 {
     check_mechanism(normalize::recent_temporal{2});
     check_verified(dot_with(normalize::recent_temporal{0}), plain_query{5});

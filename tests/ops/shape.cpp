@@ -114,6 +114,7 @@ TEST_CASE("positions and steps that do not exist are rejected")
     CHECK(said([&] { ops::positions_between(on.parameter(x), 2, 3); }) == behind);
     CHECK(support::contains(said([&] { ops::positions_between(random({2, 4}, 2), 0, 1); }), "within one sentence"));
     CHECK(ops::positions_between(x, 4, 0).size() == 0);
+    CHECK(shape_of(ops::positions_between(random({0, 4, 2}, 2), 1, 3)) == shape_of_rank<3>{0, 3, 2});
     auto steps = random({2, 3, 4}, 3);
     CHECK(said([&] {
               ops::put_step(steps, 3, random({2, 4}, 4));

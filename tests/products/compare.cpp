@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include <products/compare.hpp>
 
 namespace composition {
+
+double setting::value() const
+{
+    return std::visit([](const auto* x) { return static_cast<double>(*x); }, at);
+}
+
+void setting::set(double to) const
+{
+    std::visit([to](auto* x) { *x = static_cast<std::remove_pointer_t<decltype(x)>>(to); }, at);
+}
+
+heed::array<double, 3> steps_between(const heed::array<double, 3>& x, std::size_t first, std::size_t count)
+{
+    const auto [B, S, N] = heed::shape_of(x);
+    heed::array<double, 3> some(heed::shape_of_rank<3>{B, count, N});
+    for (std::size_t b = 0; b < B; ++b)
+        std::copy_n(x.data() + (b * S + first) * N, count * N, some.data() + b * count * N);
+    return some;
+}
 
 void require(bool right, const std::string& what)
 {
@@ -77,7 +98,7 @@ interpreter::program program_of(product& p)
             run.parameters[x.name] = std::move(copy);
         }
     }
-    for (const setting& x : p.settings()) run.settings[x.name] = x.value;
+    for (const setting& x : p.settings()) run.settings[x.name] = x.value();
     for (std::size_t b = 0; b < p.data.of.rows; ++b) run.lengths.push_back(p.data.real[b]);
     return run;
 }

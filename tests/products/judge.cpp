@@ -246,10 +246,8 @@ void take_down(outcome& to, const heed::tensor auto& x)
 
 void weigh_in(outcome& to, std::vector<heed::ad::var<double, 0>>& terms, const auto& x)
 {
-    auto constants = support::array<double, heed::rank_of<decltype(x)>>(x.shape());
-    for (std::size_t i = 0; i < constants.size(); ++i) constants.data()[i] = constant(to.size(), i);
+    terms.push_back(heed::ops::dot(x, constants<heed::rank_of<decltype(x)>>(to.size(), x.shape())));
     take_down(to, x);
-    terms.push_back(heed::ops::dot(x, constants));
 }
 
 }  // namespace
@@ -290,6 +288,8 @@ double loss(const outcome& values)
 
 void recorder::operator()(const heed::array<double, 2>& x) const { take_down(to, x); }
 void recorder::operator()(const heed::array<double, 3>& x) const { take_down(to, x); }
+void recorder::operator()(const heed::array<float, 2>& x) const { take_down(to, x); }
+void recorder::operator()(const heed::array<float, 3>& x) const { take_down(to, x); }
 void taped_recorder::operator()(const heed::ad::var<double, 2>& x) const { weigh_in(to, terms, x); }
 void taped_recorder::operator()(const heed::ad::var<double, 3>& x) const { weigh_in(to, terms, x); }
 

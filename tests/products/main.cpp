@@ -15,10 +15,10 @@
 
 #include <products/programs.hpp>
 
-// Judges the products that to_be_judged (policies.hpp) selects, and runs random programs of these products
-// (programs.hpp), with a new seed each day. --programs N [seed] runs N random programs, --replay a given one;
-// --markdown prints docs/explanation/composition.md; --allocations prints the products that allocate memory in a steady
-// step_into; --bits prints a hash of each product's results and gradients, to compare two versions of heed.
+// Judges the products that to_be_judged (policies.hpp) selects, and runs their random programs (programs.hpp), with a
+// new seed each day. --programs N [seed] runs N random programs, --replay a given one; --markdown prints
+// docs/explanation/composition.md; --allocations prints the products that allocate memory in a steady step_into; --bits
+// prints a hash of each product's results and gradients, to compare two versions of heed.
 
 void composition::add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
                           heed::weight_kind kind, heed::composition_fault fault, many queries,

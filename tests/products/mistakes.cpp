@@ -109,6 +109,12 @@ struct mistaken final : product {
         return right.at_once_causal();
     }
 
+    outcome in_segments(const std::vector<std::size_t>& lengths) const override
+    {
+        right.data = data;
+        return right.in_segments(lengths);
+    }
+
     taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const override
     {
         right.data = data;
@@ -127,6 +133,9 @@ struct mistaken final : product {
         return all;
     }
 
+    outcome curvature(const outcome& direction) const override { return right.curvature(direction); }
+    outcome steps_in_float() const override { return right.steps_in_float(); }
+
     std::vector<part> parts() override
     {
         std::vector<part> all = right.parts();
@@ -138,7 +147,7 @@ struct mistaken final : product {
         return all;
     }
 
-    std::vector<setting> settings() const override { return right.settings(); }
+    std::vector<setting> settings() override { return right.settings(); }
     std::unique_ptr<product> remade(const extents& sizes) const override { return right.remade(sizes); }
     std::size_t allocations() const override { return right.allocations(); }
 };

@@ -86,6 +86,11 @@ inline constexpr bool plain_score<heed::score::additive_per_dimension<T...>> = t
 template <class... T>
 inline constexpr bool plain_score<heed::score::additive_grouped<T...>> = true;
 
+template <class Score>
+inline constexpr bool most_plain_score = false;
+template <class... T>
+inline constexpr bool most_plain_score<heed::score::additive<T...>> = true;
+
 /// A number for a type, from its name: equal in every file of this program.
 template <class T>
 consteval std::size_t number_of()
@@ -113,9 +118,10 @@ consteval bool to_be_judged()
 #if defined(HEED_TEST_ALL_PRODUCTS)
     return true;
 #elif defined(HEED_TEST_EACH_POLICY)
-    const bool plain[] = {plain_score<Score> ||
+    constexpr bool softmax = std::same_as<Normalize, heed::normalize::softmax>;
+    const bool plain[] = {most_plain_score<Score> || (plain_score<Score> && softmax) ||
                               std::same_as<Normalize, heed::normalize::ratio>,  // legal with few scores
-                          std::same_as<Normalize, heed::normalize::softmax>, form_of<Combine> == 0};
+                          softmax, form_of<Combine> == 0};
     return std::count(std::begin(plain), std::end(plain), false) <= 1;
 #else
     // Few scores have weights per dimension or group: too few to cover every pair of the others in rotation.

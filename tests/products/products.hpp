@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
@@ -15,6 +17,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/policy/weigh.hpp>
 #include <heed/score/with_word.hpp>
+#include <heed/verify/problem.hpp>
 #include <products/interpreter/program.hpp>
 
 /// Every score × normalizer × combiner: the legal products, each as an object that can be run.
@@ -29,6 +32,7 @@ using numbers = std::vector<double>;
 /// without a projection of the query also fit.
 struct extents {
     std::size_t rows = 4, positions = 4, steps = 3, width = 4, hidden = 3;
+    std::size_t groups = 2;  // of scores per group
 
     static constexpr std::size_t longest = 40;  // positions that score::location has columns for
 };
@@ -56,7 +60,10 @@ struct part {
 /// A number of a policy that is not a tensor, such as a window's reach.
 struct setting {
     std::string name;
-    double value;
+    std::variant<double*, std::size_t*> at;
+
+    double value() const;
+    void set(double to) const;
 };
 
 /// The results of a run: for each step the context and the weights, each with the batch's rows first.
@@ -89,10 +96,13 @@ struct product {
     virtual outcome steps_of(const std::vector<std::size_t>& rows) const = 0;  // selected after the first step
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual numbers at_once_causal() const = 0;
+    virtual outcome in_segments(const std::vector<std::size_t>& lengths) const = 0;  // contexts [B,.,.] of each
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
     virtual taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const = 0;
+    virtual outcome curvature(const outcome& direction) const = 0;  // the Hessian of `loss` times a direction, by part
+    virtual outcome steps_in_float() const = 0;
     virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
-    virtual std::vector<setting> settings() const = 0;
+    virtual std::vector<setting> settings() = 0;
     virtual std::unique_ptr<product> remade(const extents& sizes) const = 0;  // with parameters of these sizes
     virtual std::size_t allocations() const = 0;  // of the third and fourth step, into existing results
 };
@@ -123,11 +133,22 @@ std::size_t allocations_so_far();
 double loss(const outcome& values);
 double constant(std::size_t series, std::size_t i);
 
+/// The constants of a series, of this shape.
+template <std::size_t R>
+heed::array<double, R> constants(std::size_t series, const heed::shape_of_rank<R>& shape)
+{
+    heed::array<double, R> all(shape);
+    for (std::size_t i = 0; i < all.size(); ++i) all.data()[i] = constant(series, i);
+    return all;
+}
+
 /// Records the results of a plain run.
 struct recorder {
     outcome& to;
     void operator()(const heed::array<double, 2>& x) const;
     void operator()(const heed::array<double, 3>& x) const;
+    void operator()(const heed::array<float, 2>& x) const;
+    void operator()(const heed::array<float, 3>& x) const;
 };
 
 /// The same for a run on a tape; also computes `loss` of the results.
@@ -138,6 +159,36 @@ struct taped_recorder {
     void operator()(const heed::ad::var<double, 3>& x) const;
     void operator()(const heed::array<double, 2>& x) const { recorder{to}(x); }  // weights without a gradient
     void operator()(const heed::array<double, 3>& x) const { recorder{to}(x); }
+};
+
+/// Only `loss`, of numbers of any type.
+template <class T>
+struct loss_recorder {
+    std::vector<heed::ad::var<T, 0>>& terms;
+    std::size_t& series;
+
+    template <std::size_t R>
+    void operator()(const heed::ad::var<T, R>& x) const
+    {
+        terms.push_back(heed::ops::dot(x, constants<R>(series++, x.shape())));
+    }
+    void operator()(const auto&) const { ++series; }
+};
+
+/// A mechanism and its inputs, as a module.
+template <class Attention, class Tensor>
+struct with_inputs {
+    Attention attend;
+    Tensor annotations, states, words;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto attend = visit("attention", self.attend);
+        auto annotations = visit("annotations", self.annotations);
+        auto states = visit("states", self.states);
+        auto words = visit("words", self.words);
+        return with_inputs<decltype(attend), decltype(annotations)>{attend, annotations, states, words};
+    }
 };
 
 struct collect_parts {
@@ -152,11 +203,10 @@ struct collect_parts {
 
 /// Adds the settings of a policy and of those that it wraps.
 template <class Policy>
-void collect_settings(std::vector<setting>& to, const Policy& policy, const std::string& prefix)
+void collect_settings(std::vector<setting>& to, Policy& policy, const std::string& prefix)
 {
-    const auto add = [&](const char* name, const auto& x) {
-        if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(x)>>)
-            to.push_back({prefix + name, static_cast<double>(x)});
+    const auto add = [&]<class X>(const char* name, X& x) {
+        if constexpr (std::is_same_v<X, double> || std::is_same_v<X, std::size_t>) to.push_back({prefix + name, &x});
     };
     if constexpr (requires { add("", policy.scale); }) add("scale", policy.scale);
     if constexpr (requires { add("", policy.N); }) add("N", policy.N);
@@ -187,6 +237,9 @@ struct collect_slopes {
         return {};
     }
 };
+
+/// Steps first … first + count - 1 of x [B,S,N].
+heed::array<double, 3> steps_between(const heed::array<double, 3>& x, std::size_t first, std::size_t count);
 
 void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms);
 
@@ -281,6 +334,22 @@ struct of final : product {
     numbers at_once() const override { return of_all_queries(); }
     numbers at_once_causal() const override { return of_all_queries(heed::causal{}); }
 
+    outcome in_segments(const std::vector<std::size_t>& lengths) const override
+    {
+        outcome all;
+        const recorder look{all};
+        const auto memory = attend.on(data.annotations, data.real);
+        auto state = attend.start(memory);
+        std::size_t first = 0;
+        for (const std::size_t n : lengths) {
+            auto some = attend.read_all(memory, queries_between(first, n), state);
+            look(some.contexts);
+            state = some.state;
+            first += n;
+        }
+        return all;
+    }
+
     taped_outcome on_tape(taped what) const override
     {
         heed::ad::tape<double> on;
@@ -302,6 +371,42 @@ struct of final : product {
         heed::ad::tape<double> on;
         return run(on, lifted(on), on.parameter(data.annotations), on.parameter(data.states), on.parameter(data.words),
                    mask);
+    }
+
+    outcome curvature(const outcome& direction) const override
+    {
+        const with_inputs<decltype(attend), heed::array<double, 3>> at{attend, data.annotations, data.states,
+                                                                       data.words};
+        auto along = at;
+        std::size_t nth = 0;
+        heed::for_each_parameter(along, [&](const std::string&, auto& x) {
+            if (nth < direction.size()) std::copy_n(direction[nth].data(), x.size(), x.data());
+            ++nth;
+        });
+        const auto loss = [&]<class T>(heed::ad::tape<T>&, const auto& lifted) {
+            std::vector<heed::ad::var<T, 0>> terms;
+            std::size_t series = 0;
+            each_step<with_word>(lifted.attend, lifted.annotations, lifted.states, lifted.words, data.real,
+                                 loss_recorder<T>{terms, series});
+            auto sum = terms.front();
+            for (std::size_t i = 1; i < terms.size(); ++i) sum = heed::ops::add(sum, terms[i]);
+            return sum;
+        };
+        const auto found = heed::ad::hessian_vector<double>(loss, at, along);
+        outcome all;
+        heed::for_each_parameter(found.product, [&](const std::string&, const auto& x) {
+            if (all.size() < direction.size()) all.emplace_back(x.data(), x.data() + x.size());
+        });
+        return all;
+    }
+
+    outcome steps_in_float() const override
+    {
+        const heed::detail::verifying::converting_leaf<float> convert;
+        outcome all;
+        each_step<with_word>(heed::transform_parameters(attend, convert), convert("", data.annotations),
+                             convert("", data.states), convert("", data.words), data.real, recorder{all});
+        return all;
     }
 
     auto lifted(heed::ad::tape<double>& on) const
@@ -341,7 +446,7 @@ struct of final : product {
         return all;
     }
 
-    std::vector<setting> settings() const override
+    std::vector<setting> settings() override
     {
         std::vector<setting> all;
         collect_settings(all, attend.score, "score.");
@@ -361,15 +466,22 @@ struct of final : product {
     }
 
 private:
+    /// The queries first … first + count - 1.
+    auto queries_between(std::size_t first, std::size_t count) const
+    {
+        const auto states = steps_between(data.states, first, count);
+        if constexpr (with_word) {
+            return heed::state_and_word{states, steps_between(data.words, first, count)};
+        } else {
+            return states;
+        }
+    }
+
     numbers of_all_queries(const auto&... mask) const
     {
         outcome all;
         const auto memory = attend.on(data.annotations, data.real);
-        if constexpr (with_word) {
-            recorder{all}(attend(memory, heed::state_and_word{data.states, data.words}, mask...));
-        } else {
-            recorder{all}(attend(memory, data.states, mask...));
-        }
+        recorder{all}(attend(memory, queries_between(0, data.states.shape()[1]), mask...));
         return all.front();
     }
 

@@ -4,6 +4,8 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <numeric>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -18,7 +20,7 @@ namespace composition {
 
 namespace {
 
-constexpr const char* ways[] = {"steps", "rows", "at_once", "causal", "on_tape"};
+constexpr const char* ways[] = {"steps", "rows", "at_once", "causal", "segments", "on_tape", "curvature", "in_float"};
 constexpr const char* paddings[] = {"zero", "nan", "infinity", "large"};
 constexpr const char* on_tapes[] = {"everything", "parameters", "annotations", "queries"};
 
@@ -39,26 +41,11 @@ const row& line_of(const table& lines, const program& x)
     throw std::runtime_error("not a judged product: " + x.score + ", " + x.normalizer + ", " + x.combiner);
 }
 
-bool needs_even_width(const std::string& score)
+/// The width is a multiple of this.
+std::size_t divisor_of_width(const program& x)
 {
-    return score.find("rotary") != std::string::npos || score.find("grouped") != std::string::npos;
-}
-
-/// The product of a program, with its inputs and parameters.
-std::unique_ptr<product> product_of(const table& lines, const program& x)
-{
-    auto p = line_of(lines, x).judged->remade(x.of);
-    p->data = batch(x.of, x.lengths, heed::mix(x.numbers));
-    std::uint64_t stream = x.numbers;
-    for (const part& each : p->parts()) {
-        if (each.name == "annotations" || each.name == "states" || each.name == "words") continue;
-        // The variance of a product with a matrix does not grow with its rows.
-        const double scale =
-            each.shape.size() == 2 ? std::sqrt(4 / std::max(4.0, static_cast<double>(each.shape[0]))) : 1;
-        const auto drawn = support::random({each.size}, stream = heed::mix(stream), scale);
-        std::copy_n(drawn.data(), each.size, each.data);
-    }
-    return p;
+    if (x.score.find("grouped") != std::string::npos) return x.of.groups;
+    return x.score.find("rotary") != std::string::npos ? 2 : 1;
 }
 
 void fill_padding(product& p, padding with)
@@ -73,41 +60,6 @@ void fill_padding(product& p, padding with)
     }
 }
 
-/// The numbers of an additive mask.
-heed::array<double, 2> bias_of(const program& x)
-{
-    auto bias = support::random({x.of.rows, x.of.positions}, heed::mix(x.numbers + 1));
-    for (std::size_t b = 0; b < x.of.rows; ++b) {
-        for (std::size_t t = 0; t < x.of.positions; ++t)
-            if (x.visible[b][t] == '0') bias(b, t) = -std::numeric_limits<double>::infinity();
-    }
-    return bias;
-}
-
-heed::boolean_mask<2> mask_of(const program& x)
-{
-    heed::boolean_mask<2> mask({x.of.rows, x.of.positions});
-    for (std::size_t b = 0; b < x.of.rows; ++b) {
-        for (std::size_t t = 0; t < x.of.positions; ++t) mask[b * x.of.positions + t] = x.visible[b][t] == '1';
-    }
-    return mask;
-}
-
-/// The numbers of each series agree, relative to its largest number.
-void require_near(const outcome& is, const outcome& must, double tolerance, const std::string& what)
-{
-    require(is.size() == must.size(), what + ": a different number of results");
-    for (std::size_t k = 0; k < must.size(); ++k) {
-        require(is[k].size() == must[k].size(), what + ": a different size of the " + place(k, 0));
-        double largest = 1;
-        for (const double m : must[k]) largest = std::max(largest, std::abs(m));
-        for (std::size_t i = 0; i < must[k].size(); ++i) {
-            require(is[k][i] == must[k][i] || std::abs(is[k][i] - must[k][i]) <= tolerance * largest,
-                    what + ", " + place(k, i) + ": " + digits(is[k][i]) + " against " + digits(must[k][i]));
-        }
-    }
-}
-
 bool all_finite(const outcome& all)
 {
     for (const numbers& series : all) {
@@ -117,17 +69,27 @@ bool all_finite(const outcome& all)
     return true;
 }
 
-/// The contexts [B,S,.] of all queries at once, step by step.
-outcome step_by_step(const extents& of, const numbers& contexts)
+/// The contexts [B,S,.] of several queries, step by step.
+outcome step_by_step(std::size_t rows, std::size_t steps, const numbers& contexts)
 {
     outcome all;
-    const std::size_t width = of.rows * of.steps == 0 ? 0 : contexts.size() / (of.rows * of.steps);
-    for (std::size_t s = 0; s < of.steps; ++s) {
+    const std::size_t width = rows * steps == 0 ? 0 : contexts.size() / (rows * steps);
+    for (std::size_t s = 0; s < steps; ++s) {
         all.emplace_back();
-        for (std::size_t b = 0; b < of.rows; ++b) {
-            const double* const from = contexts.data() + (b * of.steps + s) * width;
+        for (std::size_t b = 0; b < rows; ++b) {
+            const double* const from = contexts.data() + (b * steps + s) * width;
             all.back().insert(all.back().end(), from, from + width);
         }
+    }
+    return all;
+}
+
+outcome segment_by_segment(const program& x, const outcome& segments)
+{
+    outcome all;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        const outcome some = step_by_step(x.of.rows, x.rows[i], segments[i]);
+        all.insert(all.end(), some.begin(), some.end());
     }
     return all;
 }
@@ -165,9 +127,99 @@ void check_slopes(product& p, const outcome& slopes, interpreter::program run)
     }
 }
 
+/// The product with the Hessian along a random direction of all tensors: of each tensor, its inner product with another
+/// random direction.
+void check_curvature(product& p, interpreter::program run)
+{
+    const std::vector<part> parts = p.parts();
+    outcome direction;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        const auto drawn = support::random({parts[k].size}, 951 + k);
+        direction.emplace_back(drawn.data(), drawn.data() + drawn.size());
+        interpreter::tensor& x = tensor_of(run, parts[k].name);
+        for (std::size_t i = 0; i < x.numbers.size(); ++i) x.numbers[i].w = drawn(i);
+    }
+    const outcome found = p.curvature(direction);
+    require(found.size() == parts.size(), "the numbers of products with the Hessian and parameters differ");
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        require(found[k].size() == parts[k].size,
+                "the product with the Hessian of " + parts[k].name + ": a different size");
+        const auto other = support::random({parts[k].size}, 901 + k);
+        interpreter::tensor& x = tensor_of(run, parts[k].name);
+        double along = 0, must = 0, size = 1;
+        for (std::size_t i = 0; i < x.numbers.size(); ++i) {
+            x.numbers[i].u = other(i);
+            along += found[k][i] * other(i);
+            size += std::abs(found[k][i] * other(i));
+        }
+        const auto results = interpreter::interpret(run);
+        for (std::size_t s = 0; s < results.size(); ++s) {
+            for (std::size_t i = 0; i < results[s].size(); ++i) {
+                must += constant(s, i) * results[s][i].uw;
+                size += std::abs(results[s][i].uw);
+            }
+        }
+        for (interpreter::number& each : x.numbers) each.u = 0;
+        require(std::abs(along - must) <= 1e-8 * size,
+                "the product with the Hessian of " + parts[k].name + ": " + digits(along) + " against " + digits(must));
+    }
+}
+
+/// Float against double, with a bound that follows from the condition: the change of the results if every input changes
+/// by a rounding error of random sign, which is the error of a backward stable program. The inputs are floats.
+void check_float(product& p, interpreter::program run)
+{
+    constexpr double rounding = std::numeric_limits<float>::epsilon() / 2;
+    constexpr double factor = 64;
+    constexpr int samples = 3;
+    run.smallest = 1e-30;
+    const std::vector<part> parts = p.parts();
+    for (const part& each : parts) {
+        for (std::size_t i = 0; i < each.size; ++i)
+            each.data[i] = static_cast<double>(static_cast<float>(each.data[i]));
+    }
+    outcome must, moved;
+    for (int sample = 0; sample < samples; ++sample) {
+        for (std::size_t k = 0; k < parts.size(); ++k) {
+            interpreter::tensor& x = tensor_of(run, parts[k].name);
+            const auto drawn = support::random({parts[k].size}, heed::mix(100 * static_cast<std::size_t>(sample) + k));
+            for (std::size_t i = 0; i < x.numbers.size(); ++i)
+                x.numbers[i] = {parts[k].data[i], std::copysign(rounding, drawn(i)) * parts[k].data[i], 0, 0};
+        }
+        const auto results = interpreter::interpret(run);
+        must.assign(results.size(), numbers());
+        moved.resize(results.size());
+        for (std::size_t s = 0; s < results.size(); ++s) {
+            moved[s].resize(results[s].size());
+            for (std::size_t i = 0; i < results[s].size(); ++i) {
+                must[s].push_back(results[s][i].value);
+                moved[s][i] += results[s][i].u * results[s][i].u / samples;
+            }
+        }
+    }
+    if (!all_finite(must) || !all_finite(moved)) return;
+    const outcome is = p.steps_in_float();
+    require(is.size() == must.size(), "in float: a different number of results");
+    for (std::size_t s = 0; s < must.size(); ++s) {
+        require(is[s].size() == must[s].size(), "in float: a different size of the " + place(s, 0));
+        double worst = 0, largest = 0;
+        for (std::size_t i = 0; i < must[s].size(); ++i) {
+            worst = std::max(worst, std::sqrt(moved[s][i]));
+            largest = std::max(largest, std::abs(must[s][i]));
+        }
+        if (worst > 1e-3 * largest) return;  // far from linear within a rounding error; later steps depend on this one
+        for (std::size_t i = 0; i < must[s].size(); ++i) {
+            require(std::abs(is[s][i] - must[s][i]) <= factor * (worst + rounding * largest),
+                    "in float, " + place(s, i) + ": " + digits(is[s][i]) + " against " + digits(must[s][i]) +
+                        ", which changes by " + digits(worst) + " with the inputs' rounding");
+        }
+    }
+}
+
 void check(const table& lines, const program& x)
 {
     const auto p = product_of(lines, x);
+    if (x.run == way::in_float) return check_float(*p, program_of(*p));
     auto equations = program_of(*p);
     if (x.run == way::causal) {  // the last query sees all positions, and each earlier one a position less
         equations.sees.length = [&](std::size_t b, std::size_t s) {
@@ -180,27 +232,24 @@ void check(const table& lines, const program& x)
         equations.sees.visible = [&](std::size_t b, std::size_t, std::size_t t) { return x.visible[b][t] == '1'; };
         if (x.additive) equations.sees.bias = [&](std::size_t b, std::size_t, std::size_t t) { return bias(b, t); };
     }
-    outcome must;
-    try {
-        must = values_of(equations);
-    } catch (const interpreter::divides_by_subnormal&) {
-        return;
-    }
+    const outcome must = values_of(equations);
     if (!all_finite(must)) return;
     constexpr double tolerance = 1e-10;
     const auto run = [&]() -> outcome {
         switch (x.run) {
         case way::at_once:
-            return step_by_step(x.of, p->at_once());
+            return step_by_step(x.of.rows, x.of.steps, p->at_once());
         case way::causal:
-            return step_by_step(x.of, p->at_once_causal());
+            return step_by_step(x.of.rows, x.of.steps, p->at_once_causal());
         case way::rows:
             return p->steps_of(x.rows);
+        case way::segments:
+            return segment_by_segment(x, p->in_segments(x.rows));
         default:
-            if (!masked) return p->steps();
-            return x.additive ? p->steps_under(heed::additive_mask{bias}) : p->steps_under(mask_of(x));
+            return steps_of(*p, x, bias);
         }
     };
+    if (x.run == way::curvature) return check_curvature(*p, equations);
     if (x.run == way::on_tape) {
         const auto recorded = [&] { return masked ? p->on_tape_under(heed::additive_mask{bias}) : p->on_tape(x.what); };
         const taped_outcome first = recorded();
@@ -213,7 +262,7 @@ void check(const table& lines, const program& x)
         return;
     }
     const outcome first = run();
-    if (x.run == way::at_once || x.run == way::causal) {
+    if (x.run == way::at_once || x.run == way::causal || x.run == way::segments) {
         require_near(first, contexts_of(must), tolerance, "contexts of all queries at once");
     } else if (x.run == way::rows) {
         outcome selected;
@@ -228,6 +277,7 @@ void check(const table& lines, const program& x)
         require_near(first, selected, tolerance, "rows selected after the first step (steps count from there)");
     } else {
         require_near(first, must, tolerance, "step by step");
+        check_rewrites(lines, x, *p, first);
     }
     fill_padding(*p, x.beyond);
     require_same_bits(run(), first, "with rubbish in the padding");
@@ -251,6 +301,21 @@ void draw_mask(chooser& choose, program& x)
     }
 }
 
+/// Other numbers for some of the settings of a product.
+void draw_settings(chooser& choose, product& p, program& x)
+{
+    static const std::map<std::string, std::vector<double>> values{
+        {"N", {1, 3}},         {"reach", {1, 2, 3, 40}}, {"steps", {0, 1, 2, 5, 12}}, {"strength", {0.3, 1, 1.5}},
+        {"decay", {0.5, 1}},   {"tau", {0.5, 1, 3}},     {"bias", {-2, 0.5}},         {"k", {1, 3, 9}},
+        {"width", {1, 3, 20}},
+    };
+    for (const setting& each : p.settings()) {
+        const auto known = values.find(each.name.substr(each.name.rfind('.') + 1));
+        if (known != values.end() && choose.once_in(2))
+            x.settings[each.name] = known->second[choose.below(known->second.size())];
+    }
+}
+
 /// Simpler programs, the simplest first.
 std::vector<program> simpler(const table& lines, const program& x)
 {
@@ -270,6 +335,8 @@ std::vector<program> simpler(const table& lines, const program& x)
     for (const char* sum : {"weighted_sum", "elementwise_sum", "grouped_sum"}) policies(x.score, x.normalizer, sum);
     const std::size_t open = x.score.find('{'), close = x.score.rfind('}');
     if (open != std::string::npos) policies(x.score.substr(open + 1, close - open - 1), x.normalizer, x.combiner);
+    change([](program& y) { y.settings.clear(); });
+    for (const auto& each : x.settings) change([&](program& y) { y.settings.erase(each.first); });
     change([](program& y) { y.threads = 1; });
     change([](program& y) { y.beyond = padding::zero; });
     change([](program& y) { y.run = way::steps, y.what = taped::everything, y.rows.clear(); });
@@ -293,10 +360,23 @@ std::vector<program> simpler(const table& lines, const program& x)
             for (std::string& each : y.visible) each.resize(T);
         });
     }
-    if (x.of.steps > 0) change([](program& y) { y.of.steps /= 2; });
-    if (x.of.steps > 0) change([](program& y) { --y.of.steps; });
-    if (x.of.width > 1) change([](program& y) { y.of.width /= 2; });
-    if (x.of.width > 2) change([](program& y) { y.of.width -= needs_even_width(y.score) ? 2 : 1; });
+    const auto steps = [&](std::size_t S) {
+        change([S](program& y) {
+            y.of.steps = S;
+            if (y.run == way::segments) y.rows = {S / 2, S - S / 2};
+        });
+    };
+    if (x.of.steps > 0) steps(x.of.steps / 2);
+    if (x.of.steps > 0) steps(x.of.steps - 1);
+    const auto width = [&](std::size_t D) {
+        change([D](program& y) {
+            if (y.of.groups == y.of.width) y.of.groups = D;
+            y.of.width = D;
+        });
+    };
+    if (x.of.width > 1) width(x.of.width / 2);
+    if (x.of.width > 1) width(x.of.width - 1);
+    if (x.of.width > 2) width(x.of.width - 2);
     if (x.of.hidden > 1) change([](program& y) { y.of.hidden /= 2; });
     if (x.of.hidden > 1) change([](program& y) { --y.of.hidden; });
     for (std::size_t b = 0; b < x.visible.size(); ++b) {
@@ -305,8 +385,8 @@ std::vector<program> simpler(const table& lines, const program& x)
         if (hole != std::string::npos) change([b, hole](program& y) { y.visible[b][hole] = '1'; });
     }
     std::erase_if(all, [](const program& y) {
-        return (needs_even_width(y.score) && y.of.width % 2 != 0) ||
-               ((y.run == way::rows || y.run == way::on_tape) && y.of.steps == 0) ||
+        return y.of.width % divisor_of_width(y) != 0 ||
+               ((y.run == way::rows || y.run == way::on_tape || y.run == way::curvature) && y.of.steps == 0) ||
                (y.run == way::on_tape && !y.visible.empty() && !y.additive);
     });
     return all;
@@ -314,12 +394,75 @@ std::vector<program> simpler(const table& lines, const program& x)
 
 }  // namespace
 
+std::unique_ptr<product> product_of(const table& lines, const program& x)
+{
+    auto p = line_of(lines, x).judged->remade(x.of);
+    for (const setting& each : p->settings()) {
+        const auto given = x.settings.find(each.name);
+        if (given != x.settings.end()) each.set(given->second);
+    }
+    p->data = batch(x.of, x.lengths, heed::mix(x.numbers));
+    std::uint64_t stream = x.numbers;
+    for (const part& each : p->parts()) {
+        if (each.name == "annotations" || each.name == "states" || each.name == "words") continue;
+        // The variance of a product with a matrix does not grow with its rows.
+        const double scale =
+            each.shape.size() == 2 ? std::sqrt(4 / std::max(4.0, static_cast<double>(each.shape[0]))) : 1;
+        const auto drawn = support::random({each.size}, stream = heed::mix(stream), scale);
+        std::copy_n(drawn.data(), each.size, each.data);
+    }
+    return p;
+}
+
+heed::array<double, 2> bias_of(const program& x)
+{
+    auto bias = support::random({x.of.rows, x.of.positions}, heed::mix(x.numbers + 1));
+    for (std::size_t b = 0; b < x.of.rows; ++b) {
+        for (std::size_t t = 0; t < x.of.positions; ++t)
+            if (x.visible[b][t] == '0') bias(b, t) = -std::numeric_limits<double>::infinity();
+    }
+    return bias;
+}
+
+heed::boolean_mask<2> mask_of(const program& x)
+{
+    heed::boolean_mask<2> mask({x.of.rows, x.of.positions});
+    for (std::size_t b = 0; b < x.of.rows; ++b) {
+        for (std::size_t t = 0; t < x.of.positions; ++t) mask[b * x.of.positions + t] = x.visible[b][t] == '1';
+    }
+    return mask;
+}
+
+void require_near(const outcome& is, const outcome& must, double tolerance, const std::string& what)
+{
+    require(is.size() == must.size(), what + ": a different number of results");
+    for (std::size_t k = 0; k < must.size(); ++k) {
+        require(is[k].size() == must[k].size(), what + ": a different size of the " + place(k, 0));
+        double largest = 1;
+        for (const double m : must[k]) largest = std::max(largest, std::abs(m));
+        for (std::size_t i = 0; i < must[k].size(); ++i) {
+            require(is[k][i] == must[k][i] || std::abs(is[k][i] - must[k][i]) <= tolerance * largest,
+                    what + ", " + place(k, i) + ": " + digits(is[k][i]) + " against " + digits(must[k][i]));
+        }
+    }
+}
+
+outcome steps_of(const product& p, const program& x, const heed::array<double, 2>& bias)
+{
+    if (x.visible.empty()) return p.steps();
+    return x.additive ? p.steps_under(heed::additive_mask{bias}) : p.steps_under(mask_of(x));
+}
+
 std::string text(const program& x)
 {
     std::ostringstream to;
     to << "score " << x.score << "\nnormalizer " << x.normalizer << "\ncombiner " << x.combiner << "\nsizes rows "
        << x.of.rows << " positions " << x.of.positions << " steps " << x.of.steps << " width " << x.of.width
-       << " hidden " << x.of.hidden << "\nlengths";
+       << " hidden " << x.of.hidden;
+    if (x.score.find("grouped") != std::string::npos) to << " groups " << x.of.groups;
+    if (!x.settings.empty()) to << "\nsettings";
+    for (const auto& [name, value] : x.settings) to << ' ' << name << ' ' << value;
+    to << "\nlengths";
     for (const std::size_t n : x.lengths) to << ' ' << n;
     to << "\nmask " << (x.visible.empty() ? "none" : x.additive ? "additive" : "boolean");
     for (const std::string& each : x.visible) to << ' ' << (each.empty() ? "-" : each);
@@ -353,7 +496,9 @@ program program_from(const std::string& given)
             x.combiner = rest();
         } else if (key == "sizes") {
             words >> word >> x.of.rows >> word >> x.of.positions >> word >> x.of.steps >> word >> x.of.width >> word >>
-                x.of.hidden;
+                x.of.hidden >> word >> x.of.groups;
+        } else if (key == "settings") {
+            for (double value = 0; words >> word >> value;) x.settings[word] = value;
         } else if (key == "lengths") {
             for (std::size_t n; words >> n;) x.lengths.push_back(n);
         } else if (key == "mask") {
@@ -379,6 +524,8 @@ program program_from(const std::string& given)
             throw std::runtime_error("not a line of a program: " + line);
         }
     }
+    if (x.run == way::segments && std::accumulate(x.rows.begin(), x.rows.end(), std::size_t{0}) != x.of.steps)
+        throw std::runtime_error("the segments of a program must have all its steps");
     if (x.lengths.size() != x.of.rows) throw std::runtime_error("a program needs one length for each row");
     return x;
 }
@@ -401,7 +548,9 @@ program draw(const table& lines, std::uint64_t seed)
     x.of.steps = choose.among({0, 1, 1, 2, 2, 3, 3, 4, 5, 9});
     x.of.width = choose.among({1, 2, 3, 4, 4, 5, 7, 8, 9, 16, 17});
     x.of.hidden = choose.among({1, 2, 3, 4, 5, 7, 8, 9, 16, 17});
-    if (needs_even_width(x.score)) x.of.width += x.of.width % 2;
+    if (x.score.find("grouped") != std::string::npos) x.of.groups = choose.among({1, 2, x.of.width, 2});
+    x.of.width += x.of.width % divisor_of_width(x);  // 1 and 2 or the width itself
+    draw_settings(choose, *line_of(lines, x).judged, x);
     for (std::size_t b = 0; b < x.of.rows; ++b) {
         const std::size_t some = choose.below(x.of.positions + 1);
         x.lengths.push_back(choose.among({0, std::min<std::size_t>(1, x.of.positions), some, x.of.positions, some}));
@@ -409,11 +558,27 @@ program draw(const table& lines, std::uint64_t seed)
     x.run = static_cast<way>(choose.below(std::size(ways)));
     x.beyond = static_cast<padding>(choose.below(std::size(paddings)));
     x.threads = choose.among({1, 1, 1, 2});
+    static const std::set<std::string> quick_scores{"additive", "dot", "general", "scaled_dot"};
+    static const std::set<std::string> quick_normalizers{"sigmoid", "softmax", "softmax_with_sink", "temperature",
+                                                         "temporal"};
+    if (x.run == way::in_float && quick_scores.contains(x.score) && quick_normalizers.contains(x.normalizer) &&
+        choose.once_in(20)) {  // a long sum
+        x.of = {.rows = 1, .positions = 20000, .steps = 2, .width = 2, .hidden = 2};
+        x.lengths = {x.of.positions};
+    }
     if (x.run == way::rows && (x.of.rows == 0 || x.of.steps == 0)) x.run = way::steps;
     if (x.run == way::rows) {
         for (std::size_t i = choose.below(4) + 1; i > 0; --i) x.rows.push_back(choose.below(x.of.rows));
     }
-    if (x.run == way::on_tape && x.of.steps == 0) x.run = way::steps;  // a loss without terms has no gradient
+    if (x.run == way::segments) {
+        const std::size_t first = choose.below(x.of.steps + 1), second = choose.below(x.of.steps - first + 1);
+        x.rows = {first, second, x.of.steps - first - second};
+    }
+    static const std::set<std::string> with_jumps{"argmax", "local_p", "monotonic_hard", "top_k"};
+    if (x.run == way::in_float && with_jumps.contains(x.normalizer)) x.run = way::steps;
+    if (x.run == way::curvature && !line_of(lines, x).judged->differentiable) x.run = way::steps;
+    if ((x.run == way::on_tape || x.run == way::curvature) && x.of.steps == 0)
+        x.run = way::steps;  // a loss without terms has no gradient
     if (x.run == way::on_tape) x.what = static_cast<taped>(choose.among({0, 0, 0, 1, 2, 3}));
     if (x.run == way::steps && !choose.once_in(3)) {
         draw_mask(choose, x);
@@ -431,6 +596,8 @@ std::string fault_of(const table& lines, const program& x)
     try {
         if (x.threads != heed::threads()) heed::set_threads(x.threads);
         check(lines, x);
+        return "";
+    } catch (const interpreter::divides_by_subnormal&) {
         return "";
     } catch (const std::exception& e) {
         return e.what();

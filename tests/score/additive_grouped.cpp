@@ -2,8 +2,8 @@
 #include <support/contracts.hpp>
 #include <support/mechanism_tests.hpp>
 
-// Fine-grained attention by groups: between one weight per position and one per dimension, and equal to each in the
-// limit.
+// Fine-grained attention by groups: between one weight per position and one per dimension. tests/products compares it
+// with each in the limit (rewrites.cpp).
 
 using namespace heed;
 using support::random;
@@ -89,26 +89,6 @@ void each_mechanism(std::size_t Q, std::size_t D, std::size_t G, F&& f)
     f("with word, temporal", attention_of(score::with_word{base, Y}, normalize::temporal{}), with, true, word);
 }
 
-/// Checks contexts, weights and all gradients of two mechanisms on the same batch; their parameters match in order.
-void check_same(const auto& one, const auto& other, std::size_t D, const auto& describe)
-{
-    using running::form;
-    const auto [p, at] = support::made_up(one, describe, {5, 2, 0, 1}, 5, 3, D);
-    running::problem<std::remove_cvref_t<decltype(other)>, array<double, 3>> q{other, p.annotations, p.parts};
-    const auto values_of = [](running::outcome<double> all) {
-        for (auto& s : all) s.name.clear();
-        return all;
-    };
-    support::check_close(values_of(running::results<form::step, double>(p, at)),
-                         values_of(running::results<form::step, double>(q, at)), 1e-13);
-    const auto slopes = running::gradients<form::step, true, double>(p, at);
-    support::check_close(values_of(slopes), values_of(running::gradients<form::step, true, double>(q, at)), 1e-12);
-    for (const auto& s : slopes) {
-        CAPTURE(s.name);
-        CHECK(std::any_of(s.values.begin(), s.values.end(), [](double x) { return x != 0; }));
-    }
-}
-
 }  // namespace
 
 TEST_CASE("values match the equations: some groups, groups of one, one group")
@@ -144,27 +124,6 @@ TEST_CASE("the contracts are satisfied")
     const score::with_word word{base, matrix(random({2, 4}, 4))};
     support::check_report("with word, temporal", verify(attention_of(word, normalize::temporal{}), {.width = 6},
                                                         support::query_with_word{3, 2}));
-}
-
-TEST_CASE("one group is additive attention, D groups are fine-grained attention: values, weights and gradients")
-{
-    const std::size_t Q = 3, D = 6;
-    const matrix Y = random({2, 4}, 4);
-    const support::plain_query plain{Q};
-    const support::query_with_word word{Q, 2};
-    const auto one = grouped(Q, D, 1), all = grouped(Q, D, D);
-    array<double, 1> v(shape_of_rank<1>{4});
-    std::copy_n(one.V.data(), 4, v.data());
-    const score::additive additive{one.W, one.U, v};
-    const score::additive_per_dimension fine{all.W, all.U, all.V};
-    const normalize::temporal temporal;
-    check_same(attention_of(one, temporal), attention{additive, temporal, combine::weighted_sum{}}, D, plain);
-    check_same(attention_of(all, temporal), attention{fine, temporal, combine::elementwise_sum{}}, D, plain);
-    const normalize::softmax softmax;
-    check_same(attention_of(score::with_word{one, Y}, softmax),
-               attention{score::with_word{additive, Y}, softmax, combine::weighted_sum{}}, D, word);
-    check_same(attention_of(score::with_word{all, Y}, softmax),
-               attention{score::with_word{fine, Y}, softmax, combine::elementwise_sum{}}, D, word);
 }
 
 TEST_CASE("as many groups as V has columns, each with weights that sum to 1")

@@ -83,12 +83,11 @@ inline void check_combiner_values(const auto& attend, const scalar::score& score
     check({0}, 0, 2);
 }
 
-/// Checks values, gradients and heed::verify.
+/// Checks values and heed::verify.
 inline void check_combiner(const auto& attend, const scalar::score& score, bool temporal, const equation& outer,
                            auto describe)
 {
     check_combiner_values(attend, score, temporal, outer, describe);
-    support::check_gradients(attend, describe, 5);
     const auto report = verify(attend, {.query = 3, .width = 5}, describe);
     CHECK_MESSAGE(bool(report), report.text());
 }

@@ -24,7 +24,8 @@
 /// The masks of a step, and those of a call for the queries of a memory.
 namespace heed::inline HEED_TARGET::detail {
 
-/// The part of each row within its window: a slice of one sentence, a copy of several.
+/// The part of each row within its window: a slice of one sentence, a copy of several. Also a slice of no sentence, so
+/// that a run on zero rows has the operations of a run on one (ad/saved_results.hpp).
 struct out_of_windows {
     static constexpr bool spares_rows = true;
 
@@ -32,8 +33,10 @@ struct out_of_windows {
 
     auto operator()(const tensor auto& x) const
     {
-        auto must = shape_of(x);
-        return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
+        const std::size_t rows = shape_of(x)[0];
+        if (rows > 1) return ops::window_of(x, where);
+        return rows == 1 ? ops::positions_between(x, where.begin[0], where.count[0])
+                         : ops::positions_between(x, 0, where.width);
     }
     boolean_mask_view<2> part(const boolean_mask_view<2>& mask) const
     {

@@ -300,8 +300,8 @@ struct slice_rows_op : operation<slice_rows_op> {
 };
 inline constexpr slice_rows_op slice_rows{};
 
-/// y = x[:, first … first + count − 1], for a batch of one sentence: x [1,T] or [1,T,N] -> [1,count] or [1,count,N]. On
-/// the tape and in the workspace it shares the memory of x.
+/// y = x[:, first … first + count − 1], for a batch of one sentence or none: x [1,T] or [1,T,N] -> [1,count] or
+/// [1,count,N]. On the tape and in the workspace it shares the memory of x.
 ///
 ///     ∂x[:, first + t] += ∂y[:, t]
 struct positions_between_op : operation<positions_between_op> {
@@ -310,7 +310,7 @@ struct positions_between_op : operation<positions_between_op> {
     static auto piece(const auto& x, std::size_t first, std::size_t count)
     {
         auto shape = x.shape;
-        if (shape[0] != 1 || first > shape[1] || count > shape[1] - first)
+        if (shape[0] > 1 || first > shape[1] || count > shape[1] - first)
             detail::refuse("positions_between: ", counted(count, "position"), " from ", first, " on of ", shape,
                            "; they must be within one sentence, [1,T] or [1,T,N]");
         shape[1] = count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/attention/execute/step.hpp>
 
+#include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 
 #include <doctest/doctest.h>
@@ -48,7 +49,61 @@ void check_large(const auto& attend, const auto& describe, std::size_t width, do
     }
 }
 
+/// e_j = Σ_d s_d h_jd, with a count of the rows that it is computed for.
+struct counted_products_op : ops::operation<counted_products_op> {
+    static inline std::size_t rows = 0;
+
+    static shape_of_rank<2> shape(const auto& s, const auto& h) { return {s.shape[0], h.shape[1]}; }
+    template <class T>
+    static void forward(ops::in<T, 2> s, ops::in<T, 3> h, ops::out<T, 2> e)
+    {
+        rows += s.shape[0];
+        const std::size_t D = h.shape[2];
+        for (std::size_t i = 0; i < e.size(); ++i) {
+            e.data[i] = 0;
+            for (std::size_t d = 0; d < D; ++d) e.data[i] += s.data[i / h.shape[1] * D + d] * h.data[i * D + d];
+        }
+    }
+    template <class T>
+    static void backward(ops::in<T, 2> s, ops::in<T, 3> h, ops::in<T, 2>, ops::in<T, 2> d_e, ops::adjoint<T, 2> d_s,
+                         ops::adjoint<T, 3> d_h)
+    {
+        const std::size_t D = h.shape[2];
+        for (std::size_t i = 0; i < d_e.size(); ++i) {
+            for (std::size_t d = 0; d < D; ++d) {
+                const std::size_t of_query = i / h.shape[1] * D + d;
+                if (d_s) d_s.data[of_query] += d_e.data[i] * h.data[i * D + d];
+                if (d_h) d_h.data[i * D + d] += d_e.data[i] * s.data[of_query];
+            }
+        }
+    }
+};
+struct counted_products {
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
+    auto operator()(const tensor auto& query, const tensor auto& keys) const
+    {
+        return counted_products_op{}(query, keys);
+    }
+    static auto parameters(auto&, auto&&) { return counted_products{}; }
+};
+
 }  // namespace
+
+TEST_CASE("the scores of a step are saved for the backward pass, also in a window")
+{
+    const auto count = [](const auto& normalize) {
+        const attention attend{counted_products{}, normalize, combine::weighted_sum{}};
+        ad::tape<double> on;
+        const auto h = random({3, 40, 16}, 1);
+        const auto memory = attend.on(on.parameter(h), lengths{40, 7, 0});
+        counted_products_op::rows = 0;
+        const auto context = attend.step(memory, random({3, 16}, 2), attend.start(memory)).context;
+        on.backward(ops::dot(context, support::uneven(context.shape())));
+        return counted_products_op::rows;
+    };
+    CHECK(count(normalize::softmax{}) == 3);
+    CHECK(count(normalize::local_m{1}) == 3);
+}
 
 TEST_CASE("step equals compose where threads share the work, in float and in double")
 {

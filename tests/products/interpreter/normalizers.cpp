@@ -193,7 +193,7 @@ vector ratio(const scope& at, const vector& x, const positions& where, std::size
     vector y = retention(at, x, where, length);
     number sum;
     for (const number& each : y) sum += each;
-    if (sum.value != 0 && sum.value < 1e-290) throw divides_by_subnormal("a ratio of scores near 0");
+    if (sum.value != 0 && sum.value < at.run.smallest) throw divides_by_subnormal("a ratio of scores near 0");
     for (number& each : y) each = sum.value == 0 ? number() : each / sum;
     return y;
 }

@@ -51,6 +51,7 @@ struct program {
     tensor annotations, states, words;         // [B,T,D], [B,S,Q], [B,S,E]
     std::vector<std::size_t> lengths;          // [B]
     mask sees;
+    double smallest = 1e-290;  // divisors below it are refused
     mistake wrong;
 };
 
