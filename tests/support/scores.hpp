@@ -14,8 +14,8 @@
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 
-/// The tests of a score: its equation as a plain loop and the contracts, under softmax and under temporal modulation.
-/// tests/products compares products with the Hessian.
+/// The tests of a score: its equation as a plain loop, its gradient and the contracts, under softmax and under temporal
+/// modulation.
 namespace support {
 
 template <class Score>
@@ -44,9 +44,10 @@ void check_equation(const auto& make, const auto& equation, const auto& describe
     check(7, 19);
 }
 
-/// Checks the contracts of a score of annotations of width 5.
+/// Checks the gradient through the history, and the contracts, of a score of annotations of width 5.
 void check_promises(const auto& score, const auto& describe)
 {
+    check_gradients(temporal(score), describe, 5);
     check_contracts("softmax", soft(score), describe);
     check_contracts("temporal", temporal(score), describe);
 }
@@ -55,6 +56,7 @@ void check_promises(const auto& score, const auto& describe)
 void check_wide(const auto& score, const auto& describe, std::size_t width)
 {
     const heed::verification_sizes few{.width = width, .batch = 2, .positions = 3, .steps = 2};
+    check_gradients(temporal(score), describe, width);
     check_report("wide", heed::verify(soft(score), few, describe));
 }
 
