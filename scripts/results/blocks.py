@@ -22,6 +22,7 @@ CLAIM = re.compile(r"<!-- claim ([^\s:]+): (.*?) -->")
 AXES = {"epochs": ("epoch", "epochs"), "updates": ("updates", "updates"), "minutes": ("minutes", "minutes of training"),
         "bleu": ("validation_bleu", "BLEU on val"), "loss": ("validation_loss", "ln perplexity on val")}
 EVERY = 250  # the sentences shown as samples
+WORDS = {"entropy": ("lower", "higher")}  # where better and worse are not the field's words
 
 
 def table_path(page: Path, name):
@@ -136,7 +137,8 @@ class Blocks:
                 later.append(f"{listed(missing)} with {base}")
             for metric in metrics:
                 found = {system: compared(runs.table, system, base, metric) for system in ready}
-                for verdict, words in ((">", "better than"), ("<", "worse than"), ("=", "not told apart from")):
+                better, worse = WORDS.get(metric, ("better", "worse"))
+                for verdict, words in ((">", f"{better} than"), ("<", f"{worse} than"), ("=", "not told apart from")):
                     those = [f"{system} ({each.cells()[2]}, p {each.p_text('= ')})" for system, each in found.items() if each.verdict == verdict]
                     if those:
                         clauses[metric].append(f"{listed(those)} {'are' if len(those) > 1 else 'is'} {words} {base}")
@@ -151,7 +153,8 @@ class Blocks:
         rows = [[runs.name, "metric", "first", "second", "difference", "95%", "p", "verdict"]]
         for first, second, metric in pairs:
             result = compared(runs.table, first, second, metric)
-            verdict = {">": f"{first} is better", "<": f"{second} is better", "=": "not told apart"}[result.verdict]
+            better = WORDS.get(metric, ("better",))[0]
+            verdict = {">": f"{first} is {better}", "<": f"{second} is {better}", "=": "not told apart"}[result.verdict]
             rows.append([f"{first}, {second}", METRICS[metric][0] + ("" if metric in SCORES else " (seeds only)"), *result.cells(), verdict])
         return markdown(rows)
 
