@@ -14,6 +14,7 @@ from results.blocks import BLOCK, pictures_of, table_path
 from results.runs import read_runs
 
 LENGTHS = range(6, 13)  # words of a gold pair, on each side
+WIDEST = 1200  # of a row of panels, in pixels: on a telephone, text must stay readable
 
 
 def lines_of(path):
@@ -72,14 +73,16 @@ def draw(page, data, out):
             pair = tuple(lines_of(Path(data, f"test2016.{language}"))[int(sentence) - 1] for language in languages)
         with tempfile.TemporaryDirectory() as folder:
             panels = {system: panel(programs, model, pair, Path(folder)) for system, model in models.items()}
-        at, inner = 0, ""
-        for system, (entropy, width, _, svg) in panels.items():
-            inner += f'<text x="{at + 24}" y="26" style="font: 600 15px sans-serif" fill="#868e96">{system}, {entropy:.2f} bits</text>\n'
-            inner += svg.replace("<svg ", f'<svg x="{at}" y="30" ', 1)
-            at += width
-        height = 30 + max(each[2] for each in panels.values())
+        left, top, right, bottom, inner = 0, 0, 0, 0, ""
+        for system, (entropy, width, height, svg) in panels.items():
+            if left and left + width > WIDEST:
+                left, top = 0, bottom
+            inner += f'<text x="{left + 24}" y="{top + 26}" style="font: 600 15px sans-serif" fill="#868e96">{system}, {entropy:.2f} bits</text>\n'
+            inner += svg.replace("<svg ", f'<svg x="{left}" y="{top + 30}" ', 1)
+            left += width
+            right, bottom = max(right, left), max(bottom, top + 30 + height)
         path = pictures_of(page) / f"{runs.name}-weights-{sentence}.svg"
-        path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="{at}" height="{height}" viewBox="0 0 {at} {height}" role="img" '
+        path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{bottom}" viewBox="0 0 {right} {bottom}" role="img" '
                         f'aria-label="Attention weights">\n{inner}</svg>\n', encoding="utf-8")
         drawn.append(path)
     return drawn
