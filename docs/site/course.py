@@ -102,7 +102,7 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
             if "/" in name or (site.root / Path(path).parent / name).exists():
                 return match.group(0)
             shown.add(name)
-            return f'<img src="{number}/{name}" alt="{match.group(1)}">' if name in drawn else ""
+            return pages.wide_image(f"{number}/{name}", match.group(1), drawn[name]) if name in drawn else ""
         return re.sub(r"!\[([^\]]*)\]\(([^)\s]+\.(?:svg|png))\)", place, prose)
 
     parts = []
@@ -119,7 +119,7 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
     left = [name for name in drawn if name not in shown]
     if left:
         prints += ["## Plots", ""]
-        prints += [figure(number, name) for name in left]
+        prints += [figure(number, drawn[name]) for name in left]
     at = next((i for i, part in enumerate(parts) if re.search(r"^## Exercises", part, flags=re.M)), len(parts))
     if at < len(parts) and prints:
         before, exercises = re.split(r"(?=^## Exercises)", parts[at], maxsplit=1, flags=re.M)
@@ -130,10 +130,10 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
     pages.put(site, page, "\n\n".join(parts) + "\n")
 
 
-def figure(number: str, name: str) -> str:
+def figure(number: str, picture: Path) -> str:
     """A picture with a caption from its name: 06_copy_before.svg is "copy before"."""
-    caption = re.sub(r"^\d\d ", "", Path(name).stem.replace("_", " ").replace("-", " "))
-    return f'<figure><img src="{number}/{name}" alt="{caption}"><figcaption>{caption}</figcaption></figure>\n'
+    caption = re.sub(r"^\d\d ", "", picture.stem.replace("_", " ").replace("-", " "))
+    return f"<figure>{pages.wide_image(f'{number}/{picture.name}', caption, picture)}<figcaption>{caption}</figcaption></figure>\n"
 
 
 def prose_with_links(site: SiteMap, path: str, page: str, prose: str) -> str:

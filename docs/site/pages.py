@@ -107,10 +107,14 @@ def image(site: SiteMap, path: str, page: str, match) -> str:
 
 
 def shown(site: SiteMap, path: str, says: str, picture: str) -> str:
-    """![says](picture) as HTML. On narrow screens, a wide picture scrolls instead of shrinking until its text is unreadable."""
+    """![says](picture) as HTML."""
     beside(site, path, picture)
-    img = f'<img src="{picture}" alt="{html.escape(says)}">'
-    file = site.root / posixpath.normpath(posixpath.join(posixpath.dirname(path), picture))
+    return wide_image(picture, html.escape(says), site.root / posixpath.normpath(posixpath.join(posixpath.dirname(path), picture)))
+
+
+def wide_image(url: str, says: str, file: Path) -> str:
+    """An image element. On narrow screens, a wide picture scrolls instead of shrinking until its text is unreadable."""
+    img = f'<img src="{url}" alt="{says}">'
     return f'<span class="wide-picture">{img}</span>' if pictures.width_of_file(file) > WIDE else img
 
 

@@ -9,7 +9,7 @@ MARGIN, BETWEEN, LEGEND = 24, 40, 34  # as in view/svg.hpp
 
 
 def width_of(svg: str) -> int:
-    found = re.search(r'<svg [^>]*?width="(\d+)', svg)
+    found = re.search(r'''<svg [^>]*?width=["'](\d+)''', svg)
     return int(found.group(1)) if found else 0
 
 
