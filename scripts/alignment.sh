@@ -10,8 +10,8 @@ usage()
 usage: scripts/alignment.sh [--commit] MULTI30K TATOEBA GOLD OUT [row...]
 
 How well does attention align words? Trains the systems of the tables of runs alignment (English to French) and
-alignment-reverse (French to English) with scripts/papers.sh, forces them through manually aligned sentences, and writes
-precision, recall, F1 and AER at the step that outputs a word and one step later to docs/results/runs/alignment.json.
+alignment-reverse (French to English) with scripts/papers.sh, forces them through manually aligned sentences, and prints
+precision, recall, F1 and AER at the step that outputs a word (.0.links) and one step later (.1.links).
 The rows `guided` learn from the symmetrized links of the rows `conditional` on the training text.
 
 MULTI30K  a folder with train, val and test2016 in English and French, tokenized (the *.lc.norm.tok.* files)
@@ -156,4 +156,8 @@ for row in ${both[@]+"${both[@]}"}; do
     done
 done
 files+=(${baselines[@]+"${baselines[@]}"})
+echo "All pairs:"
 "$evaluate" align --gold "$gold/gold" --source "$out/gold.en" --target "$out/gold.fr" "${files[@]}"
+echo
+echo "Pairs of at most 20 words on each side:"
+"$evaluate" align --gold "$gold/gold" --source "$out/gold.en" --target "$out/gold.fr" --max-length 20 "${files[@]}"

@@ -11,8 +11,8 @@ usage: scripts/every_float.sh [--width NAME] [--part N] [--page FILE] [function.
 
 Evaluates the functions that heed computes on registers (default: all) at every float and at a sample of doubles, for
 each register width that this processor has, and compares them with the C library. A function takes minutes. Prints
-the tables of docs/explanation/accuracy.md, and fails if a result is NaN by mistake or depends on its position. After an interruption, run again: finished functions are kept in
-build/every_float.
+the tables of docs/explanation/accuracy.md, and fails if a result is NaN by mistake or depends on its position. After an
+interruption, run again: finished functions are kept in build/every_float.
 
   --width NAME  only portable, sse2, avx2 or avx512
   --part N      only a sample: the first 1/N of each 32,768 consecutive floats, at least 64

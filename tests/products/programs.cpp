@@ -34,10 +34,7 @@ Enum named(const char* const (&names)[N], const std::string& name)
 
 const row& line_of(const table& lines, const program& x)
 {
-    for (const row& line : lines) {
-        if (line.judged && line.score == x.score && line.normalizer == x.normalizer && line.combiner == x.combiner)
-            return line;
-    }
+    if (const row* const line = judged_line(lines, x.score, x.normalizer, x.combiner)) return *line;
     throw std::runtime_error("not a judged product: " + x.score + ", " + x.normalizer + ", " + x.combiner);
 }
 
@@ -326,10 +323,8 @@ std::vector<program> simpler(const table& lines, const program& x)
         if (text(y) != text(x)) all.push_back(y);
     };
     const auto policies = [&](const std::string& score, const std::string& normalizer, const std::string& combiner) {
-        for (const row& line : lines) {
-            if (line.judged && line.score == score && line.normalizer == normalizer && line.combiner == combiner)
-                change([&](program& y) { y.score = score, y.normalizer = normalizer, y.combiner = combiner; });
-        }
+        if (judged_line(lines, score, normalizer, combiner))
+            change([&](program& y) { y.score = score, y.normalizer = normalizer, y.combiner = combiner; });
     };
     policies(x.score, "softmax", x.combiner);
     for (const char* sum : {"weighted_sum", "elementwise_sum", "grouped_sum"}) policies(x.score, x.normalizer, sum);
@@ -393,6 +388,16 @@ std::vector<program> simpler(const table& lines, const program& x)
 }
 
 }  // namespace
+
+const row* judged_line(const table& lines, const std::string& score, const std::string& normalizer,
+                       const std::string& combiner)
+{
+    for (const row& line : lines) {
+        if (line.judged && line.score == score && line.normalizer == normalizer && line.combiner == combiner)
+            return &line;
+    }
+    return nullptr;
+}
 
 std::unique_ptr<product> product_of(const table& lines, const program& x)
 {

@@ -47,6 +47,10 @@ program draw(const table& lines, std::uint64_t seed);
 /// The fault of a program; empty if there is none.
 std::string fault_of(const table& lines, const program& x);
 
+/// The line of a judged product; null if there is none.
+const row* judged_line(const table& lines, const std::string& score, const std::string& normalizer,
+                       const std::string& combiner);
+
 /// The product of a program, with its inputs and parameters.
 std::unique_ptr<product> product_of(const table& lines, const program& x);
 

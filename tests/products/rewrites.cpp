@@ -54,13 +54,6 @@ double* find(product& p, const std::string& name)
     return nullptr;
 }
 
-bool judged(const table& lines, const program& x)
-{
-    return std::any_of(lines.begin(), lines.end(), [&](const row& line) {
-        return line.judged && line.score == x.score && line.normalizer == x.normalizer && line.combiner == x.combiner;
-    });
-}
-
 /// The same inputs for another program, of the same sizes.
 std::unique_ptr<product> with_inputs_of(const original& o, const program& y)
 {
@@ -203,7 +196,7 @@ void check_wide_window(const original& o)
     const bool temporal = o.x.normalizer == "local_m{D, temporal}";
     program y = o.x;
     y.normalizer = temporal ? "temporal" : "softmax";
-    if (!(temporal || o.x.normalizer == "local_m") || !judged(o.lines, y)) return;
+    if (!(temporal || o.x.normalizer == "local_m") || !judged_line(o.lines, y.score, y.normalizer, y.combiner)) return;
     y.settings.erase("normalize.reach");
     const auto whole = with_inputs_of(o, y);
     for (const part& each : whole->parts()) copy_part(o.p, *whole, each.name);
@@ -233,7 +226,7 @@ void check_special_case(const original& o)
     } else {
         return;
     }
-    if (!judged(o.lines, y)) return;
+    if (!judged_line(o.lines, y.score, y.normalizer, y.combiner)) return;
     const auto other = with_inputs_of(o, y);
     for (const part& each : other->parts()) copy_part(o.p, *other, each.name);
     if (o.x.score == "concat") {
