@@ -178,6 +178,7 @@ struct options {
     std::string penalty;         // "NAME:WEIGHT,…" of attention weights; empty: none
     double guided_weight = 0.5;  // of given links, per target token
     std::size_t guided_shift = 0;
+    double r_drop = 0;                 // weight of the agreement of two passes; 0: one pass
     bool raw = false;                  // raw text; the following options apply to it
     std::size_t subword_vocab = 4000;  // number per language
     std::string subword_model = "bpe", casing = "truecase";
@@ -276,6 +277,7 @@ struct options {
         member("penalty", self.penalty);
         member("guided-weight", self.guided_weight);
         member("guided-shift", self.guided_shift);
+        member("r-drop", self.r_drop);
         member("raw", self.raw,
                option_help{"Raw text", "read ordinary text: split it into words, symbols and\n"
                                        "subwords, and write detokenized translations"});

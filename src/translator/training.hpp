@@ -7,6 +7,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/gemm/products_in_bfloat16.hpp>
+#include <heed/seq2seq/r_drop.hpp>
 
 #include "objectives.hpp"
 #include "system_of.hpp"
@@ -40,6 +41,10 @@ float record_step(heed::ad::tape<float>& on, const Model& of, const training_ste
             throw heed::error("penalties and guided alignment require one attention weight per source position, which "
                               "this model does not have");
         }
+    }
+    if (how.r_drop > 0) {
+        const auto both = heed::seq2seq::r_drop(model, one.examples, how.r_drop, smoothing, drop, only);
+        return backward_from(both.loss, both.cross_entropy);
     }
     const heed::ad::var<float, 0> loss = model.loss(one.examples, smoothing, drop, only);  // faster than follow
     return backward_from(loss, loss);

@@ -159,6 +159,8 @@ misused 'is not a number above 0' "${arguments[@]}" --guided-alignment links --g
 misused 'there is no penalty "covered"; choose doubly-stochastic, coverage or monotone' "${arguments[@]}" --penalty covered:1
 misused 'has no weight above 0' "${arguments[@]}" --penalty coverage
 misused 'is given twice' "${arguments[@]}" --penalty coverage:1,coverage:2
+misused '--r-drop: cannot be combined with --penalty' "${arguments[@]}" --r-drop 5 --penalty coverage:1
+misused '--r-drop: both passes are equal without --dropout' "${arguments[@]}" --r-drop 5 --dropout 0
 [[ ! -e model.safetensors ]] || fail "a rejected command wrote a model"
 
 # Raw text: links are between words and symbols, as those of `translate align`.

@@ -66,11 +66,13 @@ TEST_CASE("penalties are parsed, and invalid ones are reported")
     written.penalty = "monotone:0.5";
     written.guided_weight = 0.25;
     written.guided_shift = 1;
+    written.r_drop = 5;
     metadata file{{"format", heed::translator::format_name}};
     written.write(file);
     CHECK(options::read(file).penalty == "monotone:0.5");
     CHECK(options::read(file).guided_weight == 0.25);
     CHECK(options::read(file).guided_shift == 1);
+    CHECK(options::read(file).r_drop == 5);
     metadata unchanged{{"format", heed::translator::format_name}};
     options{}.write(unchanged);
     CHECK(!unchanged.contains("options.penalty"));

@@ -178,6 +178,15 @@ TEST_CASE("the gradients of the parts add up to that of the whole batch, includi
     require_the_same(two, {some_batch(5)});
 }
 
+TEST_CASE("R-Drop in parts: the same dropout in both passes as for the whole batch")
+{
+    for (const std::string name : {"rnnsearch", "convs2s", "transformer"}) {
+        translator::options how = small(name);
+        how.r_drop = 5;
+        require_the_same(how, {some_batch(7)});
+    }
+}
+
 TEST_CASE("penalties and links in parts")
 {
     for (const std::string name : {"rnnsearch", "luong", "transformer"}) {

@@ -213,6 +213,13 @@ struct train_command {
             ->check(share)
             ->check(number)
             ->group("Training");
+        choice("--r-drop", how.r_drop,
+               "R-Drop (Liang et al. 2021): each batch passes through the model\n"
+               "twice, and predictions with different dropout should agree: the\n"
+               "weight of their divergence, such as 5. A step takes twice as\n"
+               "long; 0: one pass")
+            ->check(number)
+            ->group("Training");
         choice("--learning-rate", how.learning_rate,
                "learning rate, halved after each epoch not marked with * unless\n"
                "--warm-up or --halve-from is given; 1 by default except for Adam")
@@ -227,6 +234,16 @@ struct train_command {
         options::each_if_changed(how, [&](const std::string& name, auto& value, const auto&... what) {
             if constexpr (sizeof...(what) > 0) declare(app, "--" + name, value, what...);
         });
+        for (const std::string& option : options_of_systems(systems())) {
+            CLI::Option* const declared = app.get_option("--" + option);
+            std::string others;
+            for (const system_kind& kind : systems()) {
+                const option_support* const its = support_of(option, kind);
+                if (its == nullptr || its->preset.empty() || its->preset == declared->get_default_str()) continue;
+                others += (others.empty() ? "" : ", ") + kind.name + " " + its->preset;
+            }
+            if (!others.empty()) declared->description(declared->get_description() + ";\ndefault: " + others);
+        }
         for (const char* const option : {"--subword-vocab", "--subword-model", "--casing"})
             app.get_option(option)->needs(app.get_option("--raw"));
         for (const char* const option : {"--bpe", "--bpe-codes"})
@@ -457,6 +474,16 @@ private:
             throw program::misuse(
                 "--phrases: uses the N best words of each phrase, for --candidates K:N with N greater than "
                 "0; omit it, or increase N");
+        if (how.r_drop > 0) {
+            for (const auto& [option, present] :
+                 {std::pair("penalty", !how.penalty.empty()), std::pair("guided-alignment", !links.empty())}) {
+                if (present)
+                    throw program::misuse(
+                        fmt::format("--r-drop: cannot be combined with --{}; omit one of them", option));
+            }
+            if (how.dropout == 0)
+                throw program::misuse("--r-drop: both passes are equal without --dropout; omit it, or add --dropout");
+        }
         if (!given("learning-rate") && how.optimizer != "adam") how.learning_rate = 1;
     }
 

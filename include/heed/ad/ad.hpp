@@ -31,4 +31,5 @@
 #include <heed/ops/softmax.hpp>
 #include <heed/ops/sparse.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/ops/symmetric_kl.hpp>
 #include <heed/ops/windows.hpp>

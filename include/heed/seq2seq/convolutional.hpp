@@ -219,11 +219,17 @@ struct convolutional_decoder {
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
     {
+        return detail::cross_entropy(readouts(source, batch, drop), output(), batch.targets, smoothing, only);
+    }
+
+    /// The input of the output layer at every step of the batch (teacher forcing): [S,B,E].
+    template <class T>
+    auto readouts(const auto& source, const training_batch<T>& batch, const nn::dropout& drop = {}) const
+    {
         const auto memory = memories(source, batch.source.real);
-        const auto readout = teacher_force(batch, drop, [&](std::size_t l, const auto& asked) {  // [B,S,.] -> [B,S,C]
+        return teacher_force(batch, drop, [&](std::size_t l, const auto& asked) {  // [B,S,.] -> [B,S,C]
             return layers[l].attention(memory.of[l], asked);
         });
-        return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
     }
 
     /// Like loss, but returns a `teacher_forced`, computed word by word, with the mean weights of the layers and no

@@ -198,12 +198,18 @@ struct decoder {
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
     {
+        return detail::cross_entropy(readouts(source, batch, drop), output(), batch.targets, smoothing, only);
+    }
+
+    /// The input of the output layer at every step of the batch (teacher forcing): [S,B,L].
+    template <class T>
+    auto readouts(const auto& source, const training_batch<T>& batch, const nn::dropout& drop = {}) const
+    {
         const auto begun = open(source, batch.source.real);
         const auto context_alone = [&](const auto& asked, const auto& remembered) {
             return attention.read(begun.memory, asked, remembered);
         };
-        const auto led = teacher_force(begun.state, batch, drop, context_alone, [](const auto&) {});
-        return detail::cross_entropy(led.first, output(), batch.targets, smoothing, only);
+        return teacher_force(begun.state, batch, drop, context_alone, [](const auto&) {}).first;
     }
 
     /// Like loss, but returns a `teacher_forced`: the cost of each word, the weights of all steps, and the attention's

@@ -292,10 +292,17 @@ struct transformer {
     auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
     {
+        return detail::cross_entropy(readouts(batch, drop), output(), batch.targets, smoothing, only);
+    }
+
+    /// The input of the output layer at every step of the batch (teacher forcing): [S,B,D].
+    template <class T>
+    auto readouts(const training_batch<T>& batch, const nn::dropout& drop = {}) const
+    {
         const auto source = encode(batch.source, drop);
         auto y = embed(words.target(), batch.previous, batch.target_lengths(), 0, drop);  // [B,S,D]
         for (const auto& layer : decoder) y = layer(y, layer.cross.on(source, batch.source.real), drop);
-        return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
+        return ops::swap_axes(after_decoder(y));
     }
 
     /// Like loss, but returns a `teacher_forced`, with the weights of the aligning layer and no last state.

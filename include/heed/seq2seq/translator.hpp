@@ -23,6 +23,13 @@ struct translator {
         return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
+    /// The input of the output layer at every step of the batch (teacher forcing): [S,B,L].
+    template <class T>
+    auto readouts(const training_batch<T>& batch, const nn::dropout& drop = {}) const
+    {
+        return decoder.readouts(encoder.encode(batch.source, drop), batch, drop);
+    }
+
     /// Like loss, but returns a `teacher_forced`, for losses that depend on weights: see loss_with.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
