@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include <heed/core/parallel.hpp>
+#include <heed/io/atomic_file.hpp>
+#include <heed/io/npy.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/train/adam.hpp>
@@ -410,6 +412,35 @@ TEST_CASE(
             return found == 2;
         });
     CHECK(failed > 40);
+}
+
+TEST_CASE("every system call in writing an array or a text fails once: the file is the old one or the new one")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file";
+    const auto check = [&](const auto& write) {
+        write(2);
+        const std::string after = directory.read("file");
+        write(1);
+        const std::string before = directory.read("file");
+        const long failed = fail_each_call(
+            {{"write", ENOSPC, false},
+             {"write", 0, true},
+             {"fsync", EIO, false},
+             {"rename", EIO, false},
+             {"open", EMFILE, false}},
+            directory, path, [&] { write(1); }, [&] { write(2); },
+            [&] {
+                const std::string now = directory.read("file");
+                CHECK((now == before || now == after));
+                return now == after;
+            });
+        CHECK(failed >= 7);
+    };
+    check([&](int number) {
+        io::save_npy(path, io::tensor_entry::of("file", {2}, std::vector<float>(2, static_cast<float>(number))));
+    });
+    check([&](int number) { io::write_file(path, std::to_string(number)); });
 }
 
 TEST_CASE("every system call of a save to a new name fails once: the file is complete or does not exist")
