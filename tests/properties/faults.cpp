@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
@@ -27,6 +28,7 @@
 #include <heed/train/checkpoint.hpp>
 #include <heed/train/training_lock.hpp>
 #include <heed_kit/text/pair_shards.hpp>
+#include <heed_kit/text/spilled_numbers.hpp>
 #include <heed_translator/batcher.hpp>
 #include <support/temporary_directory.hpp>
 #include <support/tensors.hpp>
@@ -412,6 +414,43 @@ TEST_CASE(
             return found == 2;
         });
     CHECK(failed > 40);
+}
+
+TEST_CASE(
+    "every system call in spilling numbers fails once: the error names the folder and the reason, and no file remains")
+{
+    const temporary_directory directory;
+    constexpr std::uint32_t count = 50;
+    for (const fault& each :
+         {fault{"pwrite", ENOSPC, false}, {"pwrite", 0, true}, {"pwrite", EINTR, true}, {"open", EOPNOTSUPP, true}}) {
+        for (long n = 0;; ++n) {
+            CAPTURE(each.call);
+            CAPTURE(each.reason);
+            CAPTURE(n);
+            text::spilled_numbers numbers(directory.path(), 8);
+            support::calls_before = n;
+            support::fails_with = each.reason;
+            support::has_failed = false;
+            support::failing_call = each.call;
+            std::string problem;
+            try {
+                for (std::uint32_t i = 0; i < count; ++i) numbers.push_back(i);
+            } catch (const heed::error& caught) {
+                problem = caught.what();
+            }
+            support::failing_call = "";
+            CHECK(directory.files() == 0);
+            CHECK(problem.empty() == (each.passes || !support::has_failed));
+            if (problem.empty()) {
+                text::spilled_numbers::reader read(numbers);
+                for (std::uint32_t i = 0; i < count; ++i) CHECK(read.next() == i);
+            } else {
+                CHECK(problem == directory.path().string() +
+                                     ": cannot write a temporary file there: " + std::strerror(each.reason));
+            }
+            if (!support::has_failed) break;
+        }
+    }
 }
 
 TEST_CASE("every system call in writing an array or a text fails once: the file is the old one or the new one")
