@@ -115,8 +115,9 @@ turn() {
             "search/" $1 == name { printf "%s\t%s\tns\t%.6g\n", head, name, 1e9 / $2 }' >>"$figures"
         return
     fi
+    # Not --benchmark_out, with which Google Benchmark ignores a full disk.
     HEED_BENCH_THREADS=$1 "$build/bench/$prefix$4" --benchmark_filter="^$5\$" --benchmark_min_time="$min_time" \
-        --benchmark_out="$json" --benchmark_out_format=json >/dev/null 2>"$out/$prefix$4.err" ||
+        --benchmark_format=json >"$json" 2>"$out/$prefix$4.err" ||
         { echo "against.sh: $prefix$4 failed: $(tail -n 3 "$out/$prefix$4.err")" >&2; exit 1; }
     of_json "$1" "$2" "$3" <"$json" >>"$figures"
 }
@@ -150,7 +151,8 @@ sort -t "$(printf '\t')" -k1,1n -k4,4 -k5,5 -k2,2 -k6,6g "$figures" | awk -F '\t
     { key = $1 "\t" $4 "\t" $5 "\t" $2; if (key != last) { flush(); n = 0; last = key } v[++n] = $6 }
     END { flush() }' >"$out/medians.tsv"
 
-awk -F '\t' '
+table() {
+    awk -F '\t' '
     function group_of(name, part) { split(name, part, "/"); return part[1] "/" part[2] }
     function fastest_ratio(threads, name) { return fastest[threads, name, "old"] / fastest[threads, name, "new"] }
     function figure(threads, name, what, side) { return m[threads, name, what, side] }
@@ -194,4 +196,7 @@ awk -F '\t' '
                 figure(t, w, "bytes_recorded", "new"), figure(t, w, "of_allowed", "new"), \
                 figure(t, w, "bytes_with_gradients", "old"), figure(t, w, "bytes_with_gradients", "new")
         }
-    }' "$out/medians.tsv" | tee "$out/table.md"
+    }' "$out/medians.tsv"
+}
+heed_write "$out/table.md" table
+cat "$out/table.md"

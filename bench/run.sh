@@ -86,8 +86,9 @@ measure() {
         settings+=(GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296)
         if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
     fi
-    if ! env "${settings[@]}" "$program" --benchmark_filter="$regex" --benchmark_out="$file" --benchmark_out_format=json \
-        "$@" >/dev/null 2>"$out/$name.err"; then
+    # Not --benchmark_out, with which Google Benchmark ignores a full disk.
+    if ! heed_write "$file" env "${settings[@]}" "$program" --benchmark_filter="$regex" --benchmark_format=json \
+        "$@" 2>"$out/$name.err"; then
         echo "run.sh: $program failed: $(tail -n 3 "$out/$name.err")" >&2
         return 1
     fi
@@ -142,5 +143,6 @@ for threads in $thread_counts; do
     done
 done
 
-if [ $compile_time = yes ]; then "$here/compile_time.sh" >"$out/compile_time.tsv"; fi
-"$here/table.sh" "$out" | tee "$out/table.md"
+if [ $compile_time = yes ]; then heed_write "$out/compile_time.tsv" "$here/compile_time.sh"; fi
+heed_write "$out/table.md" "$here/table.sh" "$out"
+cat "$out/table.md"

@@ -88,8 +88,8 @@ for language in en fr; do
     fi
 done
 # The gold text is already tokenized, and its links depend on that.
-sed -E 's/.*/\L&/' "$gold/src" >"$out/gold.en"
-sed -E 's/.*/\L&/' "$gold/tgt" >"$out/gold.fr"
+heed_write "$out/gold.en" sed -E 's/.*/\L&/' "$gold/src"
+heed_write "$out/gold.fr" sed -E 's/.*/\L&/' "$gold/tgt"
 
 # ---- training ----------------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ for row in $(rows_of alignment) guided; do
         files+=("$(links alignment "$row" $shift "$out/gold.en" "$out/gold.fr")")
         [[ -e $out/alignment-reverse/$row.1.safetensors.done ]] || continue
         back=$(links alignment-reverse "$row" $shift "$out/gold.fr" "$out/gold.en")
-        sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$back" >"$out/$row.reverse.$shift.links"
+        heed_write "$out/$row.reverse.$shift.links" sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$back"
         files+=("$out/$row.reverse.$shift.links")
         ((shift == 0)) || both+=("$row")
     done

@@ -68,6 +68,7 @@ for n in "${lengths[@]}"; do
     done
 done
 
+table()
 {
     printf '| German words of a sentence |'
     printf ' %s |' "${systems[@]}"
@@ -80,4 +81,6 @@ done
         done
     done
     echo
-} | tee table.md
+}
+heed_write table.md table
+cat table.md

@@ -65,6 +65,7 @@ text=(--source train.en --target train.de --valid-source val.en --valid-target v
 out=.
 heed_train_all
 
+table()
 {
     printf '| numbers in a list |'
     printf ' %s |' "${lengths[@]}"
@@ -81,5 +82,6 @@ heed_train_all
         done
     done
     echo
-} | tee table.md.part
-mv -f table.md.part table.md
+}
+heed_write table.md table
+cat table.md

@@ -15,13 +15,18 @@ heed_fail()
     exit 1
 }
 
-# heed_write <file> <command>...: the output of the command replaces the file, as a whole or not at all. If the command
-# fails, set -e ends the script; a condition around heed_write would disable that.
+# heed_write <file> <command>...: the output of the command, which runs in a subshell, replaces the file, as a whole or
+# not at all. On failure, the message names the file, after the command's own message. A function as the command should
+# not be under a condition, which disables set -e inside it.
 heed_write()
-{
-    "${@:2}" >"$1.part"
-    mv -f -- "$1.part" "$1"
-}
+(
+    file=$1
+    trap '(($? == 0)) || { rm -f -- "$file.part"; echo "$file: cannot write; the previous file is unchanged" >&2; }' EXIT
+    "${@:2}" >"$file.part"
+    # shellcheck disable=SC2181  # a condition around the command would disable set -e inside it
+    (($? == 0)) || exit
+    mv -f -- "$file.part" "$file"
+)
 
 # ---- packages ----------------------------------------------------------------------------------------------------------
 

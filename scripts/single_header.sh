@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage()
@@ -126,5 +128,4 @@ END
 
 mkdir -p "$(dirname "$target")"
 if cmp -s "$scratch" "$target"; then exit 0; fi
-cat "$scratch" >"$target.part"
-mv -f -- "$target.part" "$target"
+heed_write "$target" cat "$scratch"

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 usage()
 {
@@ -90,8 +92,9 @@ letters() { LC_ALL=C.UTF-8 sed 's/./& /g; s/ $//'; }
 # one_each NAME <ENTRIES: writes a line per word, and the references
 one_each()
 {
-    rm -f -- "$out/$1.phonemes".*
-    LC_ALL=C awk -F '\t' -v words="$scratch/words" -v to="$out/$1.phonemes" '
+    local file
+    rm -f -- "$scratch/phonemes"*
+    LC_ALL=C awk -F '\t' -v words="$scratch/words" -v to="$scratch/phonemes" '
         $1 "" != last { last = $1 ""; word[++n] = $1 }
         { reference[n, ++count[n]] = $2; if (count[n] > most) most = count[n] }
         END {
@@ -103,15 +106,17 @@ one_each()
                 for (k = 1; k <= most; k++) print reference[i, k <= count[i] ? k : 1] >(to "." k)
             }
         }'
-    letters <"$scratch/words" >"$out/$1.letters"
+    for file in "$scratch/phonemes"*; do heed_write "$out/$1.${file##*/}" cat "$file"; done
+    for file in "$out/$1.phonemes".*; do [[ -e $scratch/${file#"$out/$1."} ]] || rm -f -- "$file"; done
+    heed_write "$out/$1.letters" letters <"$scratch/words"
 }
 
 for set in "${sets[@]:0:$#}"; do
     entries "$1" >"$scratch/entries"
     shift
     if [[ $set == train ]]; then
-        cut -f 1 "$scratch/entries" | letters >"$out/train.letters"
-        cut -f 2 "$scratch/entries" >"$out/train.phonemes"
+        cut -f 1 "$scratch/entries" | heed_write "$out/train.letters" letters
+        heed_write "$out/train.phonemes" cut -f 2 "$scratch/entries"
     else
         one_each "$set" <"$scratch/entries"
     fi

@@ -89,7 +89,7 @@ if [[ -n $list ]]; then
         printf '%s\n' "$out"
     done <"$list"
     printf '\n%s\n' "$rows"
-    [[ -z $table ]] || printf '%s\n' "$rows" >"$table"
+    [[ -z $table ]] || heed_write "$table" printf '%s\n' "$rows"
     ((failed == 0)) || heed_fail "" "$failed of the runs failed; their logs are in $heed_builds/versions"
     exit 0
 fi

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from results import Problem
 from results.blocks import BLOCK, pictures_of, table_path
+from results.record import write_whole
 from results.runs import read_runs
 
 LENGTHS = range(6, 13)  # words of a gold pair, on each side
@@ -82,7 +83,8 @@ def draw(page, data, out):
             left += width
             right, bottom = max(right, left), max(bottom, top + 30 + height)
         path = pictures_of(page) / f"{runs.name}-weights-{sentence}.svg"
-        path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{bottom}" viewBox="0 0 {right} {bottom}" role="img" '
-                        f'aria-label="Attention weights">\n{inner}</svg>\n', encoding="utf-8")
+        text = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{bottom}" viewBox="0 0 {right} {bottom}" role="img" '
+                f'aria-label="Attention weights">\n{inner}</svg>\n')
+        write_whole(path, text.encode())
         drawn.append(path)
     return drawn

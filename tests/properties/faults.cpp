@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
@@ -19,12 +20,15 @@
 #include <unistd.h>
 
 #include <heed/core/parallel.hpp>
+#include <heed/io/atomic_file.hpp>
+#include <heed/io/npy.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/checkpoint.hpp>
 #include <heed/train/training_lock.hpp>
 #include <heed_kit/text/pair_shards.hpp>
+#include <heed_kit/text/spilled_numbers.hpp>
 #include <heed_translator/batcher.hpp>
 #include <support/temporary_directory.hpp>
 #include <support/tensors.hpp>
@@ -410,6 +414,72 @@ TEST_CASE(
             return found == 2;
         });
     CHECK(failed > 40);
+}
+
+TEST_CASE(
+    "every system call in spilling numbers fails once: the error names the folder and the reason, and no file remains")
+{
+    const temporary_directory directory;
+    constexpr std::uint32_t count = 50;
+    for (const fault& each :
+         {fault{"pwrite", ENOSPC, false}, {"pwrite", 0, true}, {"pwrite", EINTR, true}, {"open", EOPNOTSUPP, true}}) {
+        for (long n = 0;; ++n) {
+            CAPTURE(each.call);
+            CAPTURE(each.reason);
+            CAPTURE(n);
+            text::spilled_numbers numbers(directory.path(), 8);
+            support::calls_before = n;
+            support::fails_with = each.reason;
+            support::has_failed = false;
+            support::failing_call = each.call;
+            std::string problem;
+            try {
+                for (std::uint32_t i = 0; i < count; ++i) numbers.push_back(i);
+            } catch (const heed::error& caught) {
+                problem = caught.what();
+            }
+            support::failing_call = "";
+            CHECK(directory.files() == 0);
+            CHECK(problem.empty() == (each.passes || !support::has_failed));
+            if (problem.empty()) {
+                text::spilled_numbers::reader read(numbers);
+                for (std::uint32_t i = 0; i < count; ++i) CHECK(read.next() == i);
+            } else {
+                CHECK(problem == directory.path().string() +
+                                     ": cannot write a temporary file there: " + std::strerror(each.reason));
+            }
+            if (!support::has_failed) break;
+        }
+    }
+}
+
+TEST_CASE("every system call in writing an array or a text fails once: the file is the old one or the new one")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file";
+    const auto check = [&](const auto& write) {
+        write(2);
+        const std::string after = directory.read("file");
+        write(1);
+        const std::string before = directory.read("file");
+        const long failed = fail_each_call(
+            {{"write", ENOSPC, false},
+             {"write", 0, true},
+             {"fsync", EIO, false},
+             {"rename", EIO, false},
+             {"open", EMFILE, false}},
+            directory, path, [&] { write(1); }, [&] { write(2); },
+            [&] {
+                const std::string now = directory.read("file");
+                CHECK((now == before || now == after));
+                return now == after;
+            });
+        CHECK(failed >= 7);
+    };
+    check([&](int number) {
+        io::save_npy(path, io::tensor_entry::of("file", {2}, std::vector<float>(2, static_cast<float>(number))));
+    });
+    check([&](int number) { io::write_file(path, std::to_string(number)); });
 }
 
 TEST_CASE("every system call of a save to a new name fails once: the file is complete or does not exist")

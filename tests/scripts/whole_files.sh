@@ -67,4 +67,23 @@ echo old >file
 head -c 2000 /dev/zero >old
 if (trap '' XFSZ && ulimit -f 1 && bash writes "$scripts" >output 2>log); then fail "a full disk is not noticed"; fi
 grep -q 'File too large' log || fail "the message is: $(cat log)"
-[[ $(cat file) == old && ! -s output ]] || fail "a partial file"
+grep -q '^file: cannot write; the previous file is unchanged' log || fail "the message is: $(cat log)"
+[[ $(cat file) == old && ! -s output && ! -e file.part ]] || fail "a partial file"
+
+# The command fails, under a condition; a function fails in its middle; there is no folder.
+cat >writes <<'END'
+set -euo pipefail
+source "$1/setup.sh"
+fails_first() { false; echo new; }
+case $2 in
+command) if heed_write file bash -c 'echo new; exit 3'; then echo written; else exit 1; fi ;;
+function) heed_write file fails_first ;;
+folder) heed_write none/file echo new ;;
+esac
+echo written
+END
+for how in command function folder; do
+    if bash writes "$scripts" $how >output 2>log; then fail "no error: $how"; fi
+    grep -q 'file: cannot write; the previous file is unchanged' log || fail "the message is: $(cat log)"
+    [[ $(cat file) == old && ! -s output && ! -e file.part ]] || fail "a partial file: $how"
+done

@@ -215,22 +215,37 @@ grep -q 'signal 9\|[Kk]illed\|KILLED' log || fail "no message reports the killed
 if [[ -e ${4:-} ]]; then
     faults=$(realpath -- "$4")
     "$translate" score --model one --source valid.a --target valid.b >expected 2>log || fail "scoring"
-    for fault in 'rename 1 28 .checkpoint' 'fsync 2 28 .checkpoint' 'rename 1 28 model.safetensors' 'write 2 28 course.csv'; do
+    # The third rename is that of the last checkpoint: the other ranks have finished. If rank 0 is killed while it writes, the
+    # temporary file and the lock remain until the run is resumed.
+    for fault in 'rename 1 28 .checkpoint' 'fsync 2 28 .checkpoint' 'rename 1 28 model.safetensors' 'write 2 28 course.csv' \
+        'rename 3 28 .checkpoint' 'rename 2 kill .checkpoint'; do
         fresh
         begin=$SECONDS
         status=0
         timeout 60 mpirun -n 3 env LD_PRELOAD="$faults" WRITE_FAULT="$fault" "${training[@]}" "${fixed[@]}" --log course.csv 2>log || status=$?
         ((status != 0 && status != 124 && SECONDS - begin <= 10)) || fail "$fault: status $status after $((SECONDS - begin)) s"
-        (($(grep -c "^translate: ${fault##* }.*: No space left on device\|^translate: model.safetensors.checkpoint: .*: No space left on device" log) == 1)) ||
-            fail "not reported once: $fault"
-        no_temporaries
-        if compgen -G '.*.lock'; then fail "a lock file remains: $fault"; fi
+        if [[ $fault == *kill* ]]; then
+            grep -q 'signal 9\|[Kk]illed\|KILLED' log || fail "no message reports the killed process"
+        else
+            (($(grep -c "^translate: ${fault##* }.*: No space left on device\|^translate: model.safetensors.checkpoint: .*: No space left on device" log) == 1)) ||
+                fail "not reported once: $fault"
+            no_temporaries
+            if compgen -G '.*.lock'; then fail "a lock file remains: $fault"; fi
+        fi
         again=''
         [[ ! -e model.safetensors.checkpoint ]] || again=--resume
         ranks 3 "${fixed[@]}" --log course.csv $again || fail "resuming after $fault"
         same_course one.csv course.csv || fail "other losses after $fault"
         same_numbers one model.safetensors || fail "another model after $fault"
+        no_temporaries
     done
+    # Rank 0 cannot write the shards that the other ranks wait for.
+    fresh
+    status=0
+    timeout 60 mpirun -n 3 env LD_PRELOAD="$faults" WRITE_FAULT='pwrite 1 28 .corpus' "${training[@]}" "${fixed[@]}" --shard 10 2>log || status=$?
+    ((status != 0 && status != 124)) || fail "shards that cannot be written: status $status"
+    (($(grep -c '^translate: model.safetensors.corpus: cannot write: No space left on device' log) == 1)) || fail "not reported once"
+    if compgen -G '*model.safetensors*' || compgen -G '.*model.safetensors*'; then fail "a file remains"; fi
     status=0
     timeout 60 mpirun -n 3 env LD_PRELOAD="$faults" WRITE_FAULT='write 1 28 tokens' "$translate" "${common[@]}" --input lines --tokens tokens >output 2>log || status=$?
     ((status != 0 && status != 124)) || fail "an output that cannot be written: status $status"

@@ -96,6 +96,15 @@ model=model.safetensors
 start() { begin "$translate" serve --threads 1 --model "$model" --port 0 "$@"; }
 translates() { answers "$1" "$2" POST /translate "$3"; }
 
+# Its address cannot be printed: it ends. Its log cannot be written: it answers.
+# shellcheck disable=SC2016  # for the inner shell
+{
+    refused 'cannot write to standard output: No space left on device' bash -c '"$@" >/dev/full' - "$translate" serve --model $model --port 0
+    begin bash -c 'exec "$@" 2>/dev/full' - "$translate" serve --model $model --port 0
+}
+translates 200 '"translations":' '{"text": "one two"}'
+stop
+
 # The commands of the page: the service answers each, with the members shown.
 members() { grep -o '"[a-z_]*":'; }
 command=$(grep '^    curl ' "$page") shown=$(grep -A 1 '^    curl ' "$page" | sed 1d)

@@ -10,10 +10,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 sentences 16 1 train
 sentences 5 2 valid
+train --model dimensions --attention per-dimension --epochs 1 || fail "training"
 train --epochs 1 --log course.csv || fail "training"
 mv model.safetensors model
 mv course.csv course
-rm model.safetensors.checkpoint
+rm model.safetensors.checkpoint dimensions.checkpoint
 
 # faulty FAULT COMMAND...: with a fault as described in write_faults.cpp; `seen` exists if it occurred.
 faulty()
@@ -21,7 +22,7 @@ faulty()
     rm -f seen
     env LD_PRELOAD="$faults" WRITE_FAULT="$1" WRITE_FAULT_SEEN=seen "${@:2}"
 }
-reason_of() { case $1 in 28) echo 'No space left on device' ;; 5) echo 'Input/output error' ;; 24) echo 'Too many open files' ;; esac; }
+reason_of() { case $1 in 28) echo 'No space left on device' ;; 5) echo 'Input/output error' ;; 24) echo 'Too many open files' ;; 13) echo 'Permission denied' ;; esac; }
 
 # torn FILE...: a file that is neither the former nor the new one.
 torn()
@@ -91,6 +92,10 @@ each_fault -- "$translate" bpe apply --codes codes --input train.a
 each_fault dictionary phrases -- "$translate" dictionary --source train.a --target train.b --output dictionary --phrases phrases
 each_fault curves.svg -- "$translate" curves course --output curves.svg
 each_fault -- "$translate" score "${one[@]}" --source valid.a --target valid.b
+show=("$translate" dimensions --model dimensions --threads 1 --source valid.a --target valid.b --least 1)
+each_fault classes a.svg -- "${show[@]}" --output classes --picture a.svg
+# shellcheck disable=SC2016  # for the inner shell
+each_fault -- sh -c 'exec "$@" <valid.a' - "$translate" serve "${one[@]}" --stdin
 "$translate" run "${one[@]}" --input valid.a --n-best 2 >lists 2>log
 each_fault scored -- "$translate" rescore "${one[@]}" --source valid.a --n-best lists --output scored
 each_fault weights -- "$evaluate" tune --reference valid.b --output weights scored
@@ -111,6 +116,33 @@ if faulty 'write 1 28 tokens' "${align[@]}" --weights weights --tokens tokens --
 grep -q '^translate: tokens: cannot write: No space left on device' log || fail "the message is another"
 for file in weights a.svg stdout; do cmp "new/$file" $file || fail "$file is lost"; done
 [[ ! -e tokens ]] || fail "a partial file"
+rm -f a.svg classes
+"${show[@]}" --output new/classes --picture new/a.svg 2>log || fail "dimensions"
+if faulty 'write 1 28 .classes' "${show[@]}" --output classes --picture a.svg 2>log; then fail "no error"; fi
+cmp new/a.svg a.svg || fail "a.svg is lost"
+words=("$translate" dictionary --source train.a --target train.b)
+rm -f dictionary phrases
+"${words[@]}" --output new/dictionary --phrases new/phrases 2>log || fail "a dictionary"
+if faulty 'write 1 28 .dictionary' "${words[@]}" --output dictionary --phrases phrases 2>log; then fail "no error"; fi
+cmp new/phrases phrases || fail "phrases is lost"
+if compgen -G 'classes*' || compgen -G 'dictionary*'; then fail "a partial file"; fi
+
+# Manual pages and completions, which the build writes.
+mkdir bash zsh fish
+for fault in 'write 1 28 translate-align.1' 'rename 1 28 fish/translate.fish'; do
+    case $fault in *fish*) kind=completion ;; *) kind=man ;; esac
+    if faulty "$fault" "$translate" --generate $kind . 2026-01-01 2>log; then fail "no error: $fault"; fi
+    grep -q "${fault##* }: cannot .*: No space left on device" log || fail "no reason: $fault"
+    if find . -name "*${fault##*[ /]}*" | grep .; then fail "a file remains: $fault"; fi
+    count=$((count + 1))
+done
+
+# Examples and benchmarks, by tools/support/checked_output.cpp.
+snippet=$(dirname "$translate")/../examples/snippet
+if [[ -x $snippet ]]; then
+    if "$snippet" >/dev/full 2>log; then fail "an example does not notice a full disk"; fi
+    grep -q '^cannot write to standard output: No space left on device' log || fail "no reason"
+fi
 
 # Training: if the log or the model cannot be written, the epoch is saved, and the resumed run is the same.
 how=(--epochs 3 --patience 9 --optimizer sgd --learning-rate 0.5 --log log.csv)
@@ -140,6 +172,17 @@ for fault in 'write 3 28 .checkpoint' 'write 40 28 .checkpoint' 'fsync 2 5 .chec
     [[ ! -e model.safetensors.checkpoint ]] || again=--resume
     train "${how[@]}" $again || fail "resuming after $fault"
     cmp whole model.safetensors || fail "the resumed model is another: $fault"
+    count=$((count + 1))
+done
+# The shards of a large text, or the lock, cannot be written: there is no training, and no file remains.
+for fault in 'pwrite 1 28 .corpus' 'fsync 1 5 .corpus' 'rename 1 28 .corpus' 'open 2 24 .corpus' 'open 1 13 .lock'; do
+    rm -f model.safetensors* log.csv seen
+    status=0
+    faulty "$fault" "${training[@]}" "${how[@]}" --shard 6 2>log || status=$?
+    [[ -e seen ]] || fail "no fault: $fault"
+    ((status == 1)) || fail "status $status: $fault"
+    tail -n 1 log | grep -q "^translate: .*${fault##* }: cannot .*: $(reason_of "$(cut -d ' ' -f 3 <<<"$fault")")" || fail "no reason: $fault"
+    if compgen -G '*model.safetensors*' || compgen -G '.*model.safetensors*'; then fail "a file remains: $fault"; fi
     count=$((count + 1))
 done
 echo "$count faults"

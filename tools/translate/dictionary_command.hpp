@@ -88,9 +88,14 @@ struct dictionary_command {
         if (text.empty())
             throw heed::error("dictionary: no word has a translation; check that " + source.string() +
                               " contains words");
-        heed::io::write_file(output, heed::text::after_byte_order_mark(text));
-        say(fmt::format("{} translations of {} words: {}", count, from.size() - marks, output.string()));
-        if (!phrases.empty()) write_phrases(learn_phrases(sources, targets, learned, rounds), from, to);
+        program::call_each(
+            [&] {
+                heed::io::write_file(output, heed::text::after_byte_order_mark(text));
+                say(fmt::format("{} translations of {} words: {}", count, from.size() - marks, output.string()));
+            },
+            [&] {
+                if (!phrases.empty()) write_phrases(learn_phrases(sources, targets, learned, rounds), from, to);
+            });
         return 0;
     }
 

@@ -120,8 +120,10 @@ struct dimensions_command {
         line.clear();
         if (search.empty()) throw heed::error(source.string() + ": every pair has an empty line");
         const std::vector<heed::metrics::followed_class> found = chosen(search.front());
-        show(found);
-        if (!picture.empty()) draw(file, pairs, classes, found);
+        program::call_each([&] { show(found); },
+                           [&] {
+                               if (!picture.empty()) draw(file, pairs, classes, found);
+                           });
         return 0;
     }
 
