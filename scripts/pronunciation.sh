@@ -13,8 +13,8 @@ usage: scripts/pronunciation.sh [--ensemble N] TRAIN DEV OUT [row...]
        scripts/pronunciation.sh --score TEST MODEL...
 
 Trains systems that translate the letters of a word to its phonemes, and prints a table of their phoneme and word error
-rates on DEV with 95% bootstrap intervals. Training stops when DEV no longer improves. With --score, prints the error
-rates of a trained model on TEST instead; several models form an ensemble.
+rates on DEV with 95% bootstrap intervals. A model is that of the epoch with the best BLEU on DEV. With --score, prints
+the error rates of a trained model on TEST instead; several models form an ensemble.
 
 TRAIN, DEV, TEST  pronunciation dictionaries in a format of scripts/spelling.sh: the files of the SIGMORPHON shared tasks
                   are used as they are
@@ -48,12 +48,14 @@ if (($# < least)); then
     exit 2
 fi
 
-common='--embedding 128 --hidden 128 --alignment 128 --dropout 0.3 --label-smoothing 0.1 --batch 32 --average 3 --epochs 60 --patience 4'
-rows="additive       $common --attention additive
-      additive-y     $common --attention additive-y
-      temporal       $common --attention temporal
+common='--embedding 128 --hidden 128 --alignment 128 --dropout 0.4 --label-smoothing 0.1 --batch 16 --learning-rate 0.002 --halve-from 25 --epochs 34 --patience 12'
+rows="additive       $common --cell lstm --attention additive
+      additive-y     $common --cell lstm --attention additive-y
+      temporal       $common --cell lstm --attention temporal
       location-aware $common --attention location-aware
-      per-dimension  $common --attention per-dimension
+      monotonic      $common --attention monotonic
+      chunkwise      $common --attention chunkwise
+      per-dimension  $common --cell lstm --attention per-dimension
       transformer    --system transformer --embedding 128 --hidden 512 --layers 3 --heads 4 --dropout 0.2 --label-smoothing 0.1 --batch 64 --adam-betas 0.9:0.98 --learning-rate 0.002 --warm-up 1000 --average 3 --epochs 60 --patience 6"
 
 if [[ $score == no ]]; then
