@@ -167,9 +167,7 @@ all) name_of_tests="all unit tests" ;;
 kernels) name_of_tests=kernels tests=$kernels ;;
 esac
 
-# The last commit of the code that was tested; + if it has changed since.
-commit=$(git -C "$heed_root" log -1 --format=%h -- include src cmake CMakeLists.txt 2>/dev/null) || commit=-
-[[ $commit == - ]] || git -C "$heed_root" diff --quiet HEAD -- include src cmake CMakeLists.txt tests || commit+=+
+commit=$(heed_commit include src cmake CMakeLists.txt)
 
 # registers FLAG...: the register width that heed has with this compiler and these flags.
 registers()
