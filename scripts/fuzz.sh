@@ -22,6 +22,7 @@ sanitizers. Builds the programs with clang++. Without targets, runs all targets 
   --least N        with --runs: executions of each target (default: N / 100)
   --totals         print the executions of each target so far, from FOLDER/executions.tsv
   --seed N         seed of the inputs (default: random; it is printed)
+  --timeout N      seconds that a reader may take for an input (default 20); more on a busy machine
   --margin N       allow readers N times their memory limit (default 1)
   --corpus FOLDER  interesting inputs, kept for the next run (default ~/.cache/heed-fuzz)
   --programs DIR   folder of programs that are already built (default: build them)
@@ -32,10 +33,10 @@ move the input to tests/fuzz/found/<target>, with a line in tests/fuzz/found/REA
 END
 }
 
-minutes=10 seconds='' runs='' least='' totals=no seed='' margin=1 corpus=${XDG_CACHE_HOME:-$HOME/.cache}/heed-fuzz programs='' list=no targets=()
+minutes=10 seconds='' runs='' least='' totals=no seed='' timeout=20 margin=1 corpus=${XDG_CACHE_HOME:-$HOME/.cache}/heed-fuzz programs='' list=no targets=()
 while (($#)); do
     case $1 in
-    --minutes | --seconds | --runs | --least | --seed | --margin | --corpus | --programs)
+    --minutes | --seconds | --runs | --least | --seed | --timeout | --margin | --corpus | --programs)
         (($# > 1)) || heed_fail "$1 needs a value"
         declare "${1#--}=$2"
         shift
@@ -48,7 +49,7 @@ while (($#)); do
     esac
     shift
 done
-for option in minutes seconds runs least seed margin; do
+for option in minutes seconds runs least seed timeout margin; do
     [[ ${!option:-1} =~ ^[1-9][0-9]*$ ]] || heed_fail "--$option requires a positive integer"
 done
 
@@ -109,7 +110,7 @@ options_of()
     local longest=4096 dictionary=$heed_root/tests/fuzz/dictionaries/$1.dict
     [[ $1 != model ]] || longest=16384
     # -entropic=0: libFuzzer's choice of the next input would take most of the time.
-    options=("-max_len=$longest" -timeout=20 -detect_leaks=0 -malloc_limit_mb=256 -rss_limit_mb=2048 -reload=0 -entropic=0)
+    options=("-max_len=$longest" "-timeout=$timeout" -detect_leaks=0 -malloc_limit_mb=256 -rss_limit_mb=2048 -reload=0 -entropic=0)
     [[ ! -e $dictionary ]] || options+=("-dict=$dictionary")
 }
 

@@ -80,6 +80,7 @@ put()
 {
     [[ -e $2 ]] || printf '%s\n%s\n' "$heading" '|---|---|---|---|---|---|---|---|' >"$2"
     grep -qxF -- "$heading" "$2" || heed_fail "$2 has no table with the columns $heading"
+    # shellcheck disable=SC2016  # variables of awk
     heed_write "$2" awk -v row="$1" -v heading="$heading" '
         function key(line, cells) { split(line, cells, / *[|] */); return cells[2] "|" cells[3] "|" cells[4] "|" cells[5] }
         function add() { if (inside && !done) { print row; done = 1 } }
@@ -186,14 +187,11 @@ registers()
 # row <compiler> <libraries> <BLAS> <processor> <passed>
 row() { printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name_of_tests" "$@" "$(date -u +%F)" "$commit"; }
 
-# libraries: each <library>_version that is not -
 libraries()
 {
-    local library version all=''
-    for library in xtensor xtl xtensor_blas xsimd; do
-        version=${library}_version
-        [[ ${!version} == - ]] || all+="${all:+, }${library/_/-} ${!version}"
-    done
+    local all="xtensor $xtensor_version, xtl $xtl_version"
+    [[ $xtensor_blas_version == - ]] || all+=", xtensor-blas $xtensor_blas_version"
+    [[ $xsimd_version == - ]] || all+=", xsimd $xsimd_version"
     echo "$all"
 }
 
