@@ -20,7 +20,7 @@ sanitizers. Builds the programs with clang++. Without targets, runs all targets 
                    turns (--seconds, default 300). Once all have --least executions, the faster half gets the rest. If
                    interrupted, start it again
   --least N        with --runs: executions of each target (default: N / 100)
-  --totals         print the executions of each target so far, from FOLDER/executions.tsv
+  --totals         print the executions of each target so far, from FOLDER/executions.tsv, for CONTRIBUTING.md
   --seed N         seed of the inputs (default: random; it is printed)
   --timeout N      seconds that a reader may take for an input (default 20); more on a busy machine
   --margin N       allow readers N times their memory limit (default 1)
@@ -65,10 +65,8 @@ totals()
         "$executions" 2>/dev/null | sort
 }
 if [[ $totals == yes ]]; then
-    totals | awk -F '\t' 'BEGIN { row = "%-12s %12s %9s %9s  %-10s  %-10s  %s\n"
-            printf row, "target", "executions", "seconds", "a second", "from", "to", "commit" }
-        { printf row, $1, $2, $3, $4, $5, $6, $7; n += $2; s += $3 }
-        END { printf row, "all", n, s, s ? int(n / s) : 0, "", "", "" }'
+    printf '%s\n' '| target | executions | a second | from | to | commit |' '|---|---|---|---|---|---|'
+    totals | awk -F '\t' -v OFS=' | ' '{ print "| " $1, $2, $4, $5, $6, $7 " |"; n += $2 } END { print "| all", n + 0, "", "", "", "|" }'
     exit
 fi
 
