@@ -308,7 +308,7 @@ install_sources()
     printf '%s\n' "$from" >"$to.done"
 }
 
-xtensor_version=- xtl_version=- xtensor_blas_version=- xsimd_version=- blas_name=${blas:-?}
+xtensor_version=- xtl_version=- xtensor_blas_version=- xsimd_version=- blas_name=${blas:--}
 mkdir -p "$build/packages" "$prefix"
 cxx_flags="-Wno-deprecated-declarations $flags"  # newer compilers report deprecations in the standard library
 for library_of in xtl xsimd xtensor xtensor_blas; do
