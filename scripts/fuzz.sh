@@ -56,17 +56,17 @@ done
 # The executions of all runs: date, commit, target, seed, executions, seconds.
 executions=$corpus/executions.tsv
 [[ -n $seed ]] || seed=$((RANDOM << 15 | RANDOM | 1))
-# totals: target, executions, seconds, executions per second, first and last date, last commit
+# totals: target, executions, seconds, first and last date, last commit
 totals()
 {
     [[ -e $executions ]] || return 0
     awk -F '\t' '{ n[$3] += $5; s[$3] += $6; if (!($3 in first)) first[$3] = $1; last[$3] = $1; commit[$3] = $2 }
-        END { for (t in n) printf "%s\t%d\t%d\t%d\t%s\t%s\t%s\n", t, n[t], s[t], n[t] / (s[t] ? s[t] : 1), first[t], last[t], commit[t] }' \
+        END { for (t in n) printf "%s\t%d\t%d\t%s\t%s\t%s\n", t, n[t], s[t], first[t], last[t], commit[t] }' \
         "$executions" 2>/dev/null | sort
 }
 if [[ $totals == yes ]]; then
-    printf '%s\n' '| target | executions | a second | from | to | commit |' '|---|---|---|---|---|---|'
-    totals | awk -F '\t' -v OFS=' | ' '{ print "| " $1, $2, $4, $5, $6, $7 " |"; n += $2 } END { print "| all", n + 0, "", "", "", "|" }'
+    printf '%s\n' '| target | executions | from | to | commit |' '|---|---|---|---|---|'
+    totals | awk -F '\t' -v OFS=' | ' '{ print "| " $1, $2, $4, $5, $6 " |"; n += $2 } END { print "| all", n + 0, "", "", "|" }'
     exit
 fi
 
