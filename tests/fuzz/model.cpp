@@ -6,6 +6,9 @@
 #include <heed_translator/model_file.hpp>
 #include <heed_translator/search.hpp>
 
+#include <fstream>
+#include <iterator>
+
 namespace fuzz::model {
 
 namespace translator = heed::translator;
