@@ -28,6 +28,15 @@ heed_write()
     mv -f -- "$file.part" "$file"
 )
 
+# heed_commit <path>...: the last commit that changed these paths; + if they have changed since
+heed_commit()
+{
+    local commit
+    commit=$(git -C "$heed_root" log -1 --format=%h -- "$@" 2>/dev/null) || { echo - && return; }
+    git -C "$heed_root" diff --quiet HEAD -- "$@" || commit+=+
+    echo "$commit"
+}
+
 # ---- packages ----------------------------------------------------------------------------------------------------------
 
 # shellcheck disable=SC2034  # used by scripts that source this

@@ -11,7 +11,7 @@ usage: scripts/versions.sh [option...]
        scripts/versions.sh --list FILE [--sources DIR] [--table FILE]
 
 Builds heed with the given sources or libraries, runs a selection of its unit tests, and prints a row of
-docs/start/versions.md. Downloads nothing, and installs nothing outside of the build folder.
+docs/start/versions.md. Downloads nothing, and installs nothing outside of the build folder, except with --command.
 
   --xtensor DIR       the sources of xtensor (default: the installed one)
   --xtl DIR           the sources of the matching xtl
@@ -25,14 +25,20 @@ docs/start/versions.md. Downloads nothing, and installs nothing outside of the b
   --target WHICH      i386, s390x (big-endian) or aarch64: another architecture, the last two under qemu; without a BLAS
                       and without CMake
   --all               run every unit test (an hour), instead of the selection
-  --tests "NAME ..."  run these tests, instead of the selection, as in "gemm/blas ops/elementwise"
+  --tests "NAME ..."  run these tests, instead of the selection, as in "gemm/blas ops/elementwise"; kernels: a selection
+                      of kernels, for --flags that select a register width
+  --command COMMAND   run this command with the installed packages, instead of the selection
   --list FILE         one run for each line of FILE, which contains these options; # starts a comment
   --sources DIR       with --list: relative folders in FILE are in DIR
-  --table FILE        with --list: also write the table to FILE
+  --table FILE        with --list: put the rows into the table in FILE. A row replaces the row with the same tests,
+                      compiler, libraries and BLAS; the table's other rows keep their dates
 
 Example, with the sources of three libraries in ~/src:
   scripts/versions.sh --xtensor ~/src/xtensor-0.27.1 --xtl ~/src/xtl-0.8.2 --xtensor-blas ~/src/xtensor-blas-0.23.0 \
       --compiler clang++-16 --blas openblas-openmp
+
+Some rows of the page again:
+  scripts/versions.sh --list <(grep target scripts/versions.txt) --table docs/start/versions.md
 END_OF_USAGE
 }
 
@@ -43,16 +49,19 @@ selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_calls 
 # For another architecture: tests that need only xtensor's headers. Kernels take minutes under qemu.
 portable="core/tensor gemm/blas core/random simd/registers simd/simd gemm/int8_panels ops/elementwise ops/products ops/softmax nn/gru attention/attention io/npy
     io/safetensors"
+# Intrinsics of one register width.
+kernels="simd/registers simd/simd simd/lookup simd/trig kernels/additive kernels/layer_norm kernels/recurrent kernels/softmax gemm/gemm_kernel
+    gemm/int8_panels"
 
-xtensor='' xtl='' xtensor_blas='' xsimd='' compiler=g++ flags='' blas='' through='' target='' tests='' list='' table=''
+xtensor='' xtl='' xtensor_blas='' xsimd='' compiler=g++ flags='' blas='' through='' target='' tests='' command='' list='' table=''
 sources=''
 while (($#)); do
     option=$1
     case $option in
     --all) tests=all && shift && continue ;;
     -h | --help) usage && exit ;;
-    --xtensor | --xtl | --xtensor-blas | --xsimd | --compiler | --flags | --blas | --through | --target | --tests | --list | \
-        --sources | --table)
+    --xtensor | --xtl | --xtensor-blas | --xsimd | --compiler | --flags | --blas | --through | --target | --tests | --command | \
+        --list | --sources | --table)
         (($# > 1)) || heed_fail "$option takes a value; see scripts/versions.sh --help"
         ;;
     *) usage >&2 && heed_fail "" "unknown option $option" ;;
@@ -64,11 +73,27 @@ done
 
 # ---- a list ------------------------------------------------------------------------------------------------------------
 
-heading="| xtensor | xtl | xtensor-blas | xsimd | compiler | BLAS | tests that passed |
-|---|---|---|---|---|---|---|"
+heading="| tests | compiler | libraries | BLAS | processor | passed | date | commit |"
+
+# put <row> <file>: the row replaces the one with the same first four columns in the table, or is added at its end.
+put()
+{
+    [[ -e $2 ]] || printf '%s\n%s\n' "$heading" '|---|---|---|---|---|---|---|---|' >"$2"
+    grep -qxF -- "$heading" "$2" || heed_fail "$2 has no table with the columns $heading"
+    # shellcheck disable=SC2016  # variables of awk
+    heed_write "$2" awk -v row="$1" -v heading="$heading" '
+        function key(line, cells) { split(line, cells, / *[|] */); return cells[2] "|" cells[3] "|" cells[4] "|" cells[5] }
+        function add() { if (inside && !done) { print row; done = 1 } }
+        $0 == heading { inside = 1 }
+        inside && !/^[|]/ { add(); inside = 0 }
+        inside && key($0) == key(row) { add(); next }
+        { print }
+        END { add() }' "$2"
+}
+
 if [[ -n $list ]]; then
     [[ -r $list ]] || heed_fail "--list takes a file, and '$list' cannot be read"
-    rows=$heading failed=0
+    failed=0
     while IFS= read -r line || [[ -n $line ]]; do
         line=${line%%#*}
         [[ -n ${line//[[:space:]]/} ]] || continue
@@ -82,14 +107,15 @@ if [[ -n $list ]]; then
                 ;;
             esac
         done
-        out=$("${BASH_SOURCE[0]}" "${words[@]}" 2>&1) || failed=$((failed + 1))
+        out=$("${BASH_SOURCE[0]}" "${words[@]}" 2>&1 </dev/null) || failed=$((failed + 1))
         out=$(tail -n 1 <<<"$out")
-        [[ $out == '| '* ]] || out="| | | | | | | not run (\`${words[*]}\`): $out |"
-        rows+=$'\n'$out
+        if [[ $out != '| '* ]]; then
+            out="not run (\`${words[*]}\`): $out"
+        elif [[ -n $table ]]; then
+            put "$out" "$table"
+        fi
         printf '%s\n' "$out"
     done <"$list"
-    printf '\n%s\n' "$rows"
-    [[ -z $table ]] || heed_write "$table" printf '%s\n' "$rows"
     ((failed == 0)) || heed_fail "" "$failed of the runs failed; their logs are in $heed_builds/versions"
     exit 0
 fi
@@ -129,30 +155,75 @@ compiler_name()
 }
 
 slug=$(printf '%s ' "${xtensor##*/}" "${xtl##*/}" "${xtensor_blas##*/}" "xsimd=${xsimd##*/}" "$compiler" "$flags" "$blas" "$through" \
-    "$target" | tr -cs 'A-Za-z0-9.=+-' _)
+    "$target" "$command" | tr -cs 'A-Za-z0-9.=+-' _)
 build=$heed_builds/versions/$slug
 log=$build/log
 mkdir -p "$build"
 : >"$log"
 
-# row <passed> <of> <failures>
-row()
+name_of_tests="\`$tests\`"
+case $tests in
+'') name_of_tests=selection ;;
+all) name_of_tests="all unit tests" ;;
+kernels) name_of_tests=kernels tests=$kernels ;;
+esac
+
+commit=$(heed_commit include src cmake CMakeLists.txt)
+
+# registers FLAG...: the register width that heed has with this compiler and these flags.
+registers()
 {
-    local what=$1 of=$2 reason=$3
-    printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$xtensor_version" "$xtl_version" "$xtensor_blas_version" "$xsimd_version" \
-        "$(compiler_name $compiler)${target:+, $target}${flags:+, \`$flags\`}" "$blas_name" "$what of $of${reason:+: $reason}"
+    local macros
+    macros=$(echo | "$compiler" "$@" -E -dM -x c++ - 2>>"$log" || true)
+    case $macros in
+    *HEED_SIMD_PORTABLE*) echo portable ;;
+    *__AVX512F__*) echo AVX-512 ;;
+    *__AVX2__*) echo AVX2 ;;
+    *__SSE2__*) echo SSE2 ;;
+    *) echo portable ;;
+    esac
 }
+
+# row <compiler> <libraries> <BLAS> <processor> <passed>
+row() { printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name_of_tests" "$@" "$(date -u +%F)" "$commit"; }
+
+libraries()
+{
+    local all="xtensor $xtensor_version, xtl $xtl_version"
+    [[ $xtensor_blas_version == - ]] || all+=", xtensor-blas $xtensor_blas_version"
+    [[ $xsimd_version == - ]] || all+=", xsimd $xsimd_version"
+    echo "$all"
+}
+
+# ---- a command -----------------------------------------------------------------------------------------------------------
+
+if [[ -n $command ]]; then
+    name_of_tests="\`$command\`"
+    status=0
+    (cd "$heed_root" && bash -c "$command") >>"$log" 2>&1 </dev/null || status=$?
+    passed=yes
+    ((status == 0)) || passed="no: exit status $status, see $log"
+    read -r wrong all < <(sed -nE 's/.* ([0-9]+) tests? failed out of ([0-9]+)$/\1 \2/p' "$log" | tail -n 1) || wrong=''
+    if [[ -n $wrong ]]; then
+        passed="$((all - wrong)) of $all"
+        mapfile -t failed < <(sed -nE 's/^\t *[0-9]+ - ([^ ]+) \(.*(Failed|Timeout|SEGFAULT|Exception).*/\1/p' "$log")
+        ((wrong == 0)) || passed+=": not ${failed[*]}"
+    fi
+    row - "$(. /etc/os-release && echo "${NAME%% *} ${VERSION_ID:-}")" - "$(uname -m | tr _ -)" "$passed"
+    exit "$status"
+fi
 
 # ---- without CMake: another architecture ----------------------------------------------------------------------------------
 
 if [[ -n $target ]]; then
     case $target in
-    i386) command=("$compiler" -m32 -msse2 -mfpmath=sse -idirafter /usr/include/x86_64-linux-gnu) runner=() ;;
+    i386) compile=("$compiler" -m32 -msse2 -mfpmath=sse -idirafter /usr/include/x86_64-linux-gnu) runner=() ;;
     s390x | aarch64)
         compiler=$target-linux-gnu-g++-12
         command -v "$compiler" >/dev/null || heed_fail "$compiler is not installed (Debian: g++-12-$target-linux-gnu)"
-        command -v "qemu-$target-static" >/dev/null || heed_fail "qemu-$target-static is not installed (Debian: qemu-user-static)"
-        command=("$compiler" -static) runner=("qemu-$target-static")
+        runner=("$(command -v "qemu-$target" "qemu-$target-static" | head -n 1)")
+        [[ -n ${runner[*]} ]] || heed_fail "qemu-$target is not installed (Debian: qemu-user)"
+        compile=("$compiler" -static)
         ;;
     *) heed_fail "--target takes i386, s390x or aarch64, not '$target'" ;;
     esac
@@ -164,9 +235,9 @@ if [[ -n $target ]]; then
     xtensor_version=$(version_of xtensor "$build/include") xtl_version=$(version_of xtl "$build/include")
     xtensor_blas_version=- xsimd_version=- blas_name=none
     # shellcheck disable=SC2206  # $flags is a list
-    command+=(-std=c++20 -O0 -DHEED_BLAS_NONE $flags -I"$heed_root/include" -I"$heed_root/tests" -isystem "$build/include")
-    "${command[@]}" -c "$heed_root/tests/main.cpp" -o "$build/main.o" >>"$log" 2>&1 ||
-        { row 0 0 "the compiler cannot compile for $target" && exit 1; }
+    compile+=(-std=c++20 -O0 -DHEED_BLAS_NONE $flags -I"$heed_root/include" -I"$heed_root/tests" -isystem "$build/include")
+    "${compile[@]}" -c "$heed_root/tests/main.cpp" -o "$build/main.o" >>"$log" 2>&1 ||
+        heed_fail "the compiler cannot compile for $target, see $log"
     passed=0 all=0 failed=()
     ((${#runner[@]})) || portable+=' kernels/additive kernels/per_dimension kernels/recurrent'
     note=''
@@ -174,7 +245,7 @@ if [[ -n $target ]]; then
         program=$build/${test//\//_}
         if [[ $target == s390x && $test == io/* ]]; then
             # Files are rejected on big-endian machines with one error message.
-            refusal=$("${command[@]}" -fsyntax-only "$heed_root/tests/$test.cpp" 2>&1 | grep ' error: ' || true)
+            refusal=$("${compile[@]}" -fsyntax-only "$heed_root/tests/$test.cpp" 2>&1 | grep ' error: ' || true)
             if [[ $(wc -l <<<"$refusal") == 1 && $refusal == *'on little-endian machines'* ]]; then
                 note=', files rejected with one error'
                 continue
@@ -182,14 +253,18 @@ if [[ -n $target ]]; then
         fi
         all=$((all + 1))
         mkdir -p "$program.run"
-        if "${command[@]}" "$heed_root/tests/$test.cpp" "$build/main.o" -o "$program" -lpthread >>"$log" 2>&1 &&
+        if "${compile[@]}" "$heed_root/tests/$test.cpp" "$build/main.o" -o "$program" -lpthread >>"$log" 2>&1 &&
             (cd "$program.run" && "${runner[@]}" "$program") >>"$log" 2>&1; then
             passed=$((passed + 1))
         else
             failed+=("$test")
         fi
     done
-    row "$passed" "$all$note" "${failed[*]+not ${failed[*]}}"
+    case $target in
+    i386) name="$(compiler_name "$compiler"), \`-m32\`" processor="i386, SSE2" ;;
+    *) name="$target-linux-gnu-$(compiler_name "$compiler")" processor="$target, qemu" ;;
+    esac
+    row "$name${flags:+, \`$flags\`}" "$(libraries)" none "$processor" "$passed of $all$note${failed[*]+: not ${failed[*]}}"
     ((passed == all))
     exit
 fi
@@ -233,13 +308,13 @@ install_sources()
     printf '%s\n' "$from" >"$to.done"
 }
 
-xtensor_version=- xtl_version=- xtensor_blas_version=- xsimd_version=- blas_name=${blas:-?}
+xtensor_version=- xtl_version=- xtensor_blas_version=- xsimd_version=- blas_name=${blas:--}
 mkdir -p "$build/packages" "$prefix"
 cxx_flags="-Wno-deprecated-declarations $flags"  # newer compilers report deprecations in the standard library
 for library_of in xtl xsimd xtensor xtensor_blas; do
     from=${!library_of}
     [[ -n $from && $from != installed ]] || continue
-    install_sources "$from" "$library_of" || { row 0 0 "${library_of/_/-} of $from cannot be installed, see $log" && exit 1; }
+    install_sources "$from" "$library_of" || heed_fail "${library_of/_/-} of $from cannot be installed, see $log"
 done
 [[ -z $xsimd ]] || cxx_flags+=' -DXTENSOR_USE_XSIMD'
 
@@ -259,8 +334,7 @@ if ! cmake -S "$heed_root" -B "$build/heed" "${generator[@]}" "${options[@]}" "-
     -DHEED_BUILD_TESTS=ON -DHEED_TEST_WIDTHS= -DHEED_TEST_STATIC=OFF \
     -DHEED_WARNINGS_AS_ERRORS=ON -DHEED_NATIVE="$([[ $flags == *-march* ]] && echo OFF || echo ON)" >"$build/configured" 2>&1; then
     cat "$build/configured" >>"$log"
-    row 0 0 "$(sed -n '/^CMake Error/,/^$/{/^CMake Error/d;p}' "$build/configured" | xargs -0 | tr -s ' \n' ' ' | cut -c1-200)"
-    exit 1
+    heed_fail "$(sed -n '/^CMake Error/,/^$/{/^CMake Error/d;p}' "$build/configured" | xargs -0 | tr -s ' \n' ' ' | cut -c1-200)"
 fi
 how=$(sed -nE 's/^-- heed .*(through |, )([a-z-]+|no BLAS)$/\2/p' "$build/configured")
 [[ $how != xtensor-blas ]] || xtensor_blas_version=$(version_of xtensor-blas "${headers[@]}")
@@ -310,5 +384,9 @@ elif [[ -x $build/heed/tests/gemm_blas ]]; then
     esac
     [[ $how != cblas ]] || blas_name+=", \`cblas\`"
 fi
-row "$passed" "$all" "${failed[*]+not ${failed[*]}}"
+march=-march=native
+[[ $flags != *-march* ]] || march=''
+# shellcheck disable=SC2086  # lists of flags
+row "$(compiler_name $compiler)${flags:+, \`$flags\`}" "$(libraries)" "$blas_name" "x86-64, $(registers $flags $march)" \
+    "$passed of $all${failed[*]+: not ${failed[*]}}"
 ((passed == all && all > 0))

@@ -70,6 +70,9 @@ public:
 /// Memory that a reader may use for any file: stream buffers, messages.
 inline constexpr std::size_t free_bytes = std::size_t{64} << 10;
 
+/// A file of this name in a folder of this process.
+std::filesystem::path path_of(const std::string& name);
+
 /// A file of this process with these bytes; the next file of the same name replaces it.
 std::filesystem::path file_of(std::string_view bytes, const std::string& name = "read");
 

@@ -99,10 +99,15 @@ allowance::allowance(std::size_t bytes)
 }
 allowance::~allowance() { limit = no_limit; }
 
-std::filesystem::path file_of(std::string_view bytes, const std::string& name)
+std::filesystem::path path_of(const std::string& name)
 {
     static const folder own;
-    std::filesystem::path path = own.path / name;
+    return own.path / name;
+}
+
+std::filesystem::path file_of(std::string_view bytes, const std::string& name)
+{
+    std::filesystem::path path = path_of(name);
     std::ofstream stream(path, std::ios::binary | std::ios::trunc);
     if (!stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush()) fail("cannot write a file");
     return path;

@@ -6,6 +6,9 @@
 #include <heed_translator/model_file.hpp>
 #include <heed_translator/search.hpp>
 
+#include <fstream>
+#include <iterator>
+
 namespace fuzz::model {
 
 namespace translator = heed::translator;
@@ -15,7 +18,7 @@ constexpr std::size_t free_of_search = std::size_t{16} << 20;
 
 std::string bytes_of(const heed::io::archive& archive)
 {
-    const auto path = file_of("", "written");
+    const auto path = path_of("written");
     heed::io::save(path, archive);
     std::ifstream stream(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};

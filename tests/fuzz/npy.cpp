@@ -18,7 +18,7 @@ void run(std::string_view bytes)
         accepts([&] { heed::io::array_of<double, 2>(*found); });
     }
     if (!heed::io::dtype_size(found->dtype)) return;
-    const auto copy = file_of("", "read.npy");  // an array is named after its file
+    const auto copy = path_of("read.npy");  // an array is named after its file
     heed::io::save_npy(copy, *found);
     require(heed::io::load_npy(copy) == *found, "the array changes in a round trip");
 }

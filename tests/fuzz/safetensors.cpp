@@ -34,7 +34,7 @@ void run(std::string_view bytes)
         accepts([&] { heed::io::in_bfloat16(*found); });
     }
     if (!known) return;
-    const auto copy = file_of("", "written");
+    const auto copy = path_of("written");
     heed::io::save(copy, *found);
     archive again = heed::io::load(copy);
     const auto by_name = [](archive& of) {

@@ -85,7 +85,7 @@ void run(std::string_view bytes)
         sizes.push_back(found->size_of(shard));
     }
 
-    const auto copy = file_of("", "written");
+    const auto copy = path_of("written");
     text::pair_shards_writer writer(copy, sizes, found->source_vocabulary(), found->target_vocabulary(), found->stamp(),
                                     found->note());
     for (std::size_t shard = 0; shard < all.size(); ++shard)

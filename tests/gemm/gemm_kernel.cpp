@@ -2,7 +2,9 @@
 //
 // The tests of gemm/blas.cpp without a BLAS, and sizes that heed's own gemm splits.
 
+#ifndef HEED_BLAS_NONE
 #define HEED_BLAS_NONE
+#endif
 
 #include "blas.cpp"
 

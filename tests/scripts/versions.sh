@@ -33,4 +33,4 @@ refused "--blas $directory/libmine.so: $directory/libmine.so cannot be read" --b
 refused "--target takes i386, s390x or aarch64, not 'vax'" --target vax
 refused "--list takes a file, and '$directory/none' cannot be read" --list "$directory/none"
 printf -- '# a comment\n\n--target vax # another\n' >"$directory/list"
-refused "| | | | | | | not run (\`--target vax\`): --target takes i386" --list "$directory/list"
+refused "not run (\`--target vax\`): --target takes i386" --list "$directory/list"

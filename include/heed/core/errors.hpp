@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdarg>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -46,7 +47,7 @@ std::string shape_text(const Shape& shape)
 }
 
 /// "1 sentence", "2 sentences". `several`: a plural that does not end in "s".
-inline std::string counted(std::size_t number, std::string_view one, std::string_view several = {})
+inline std::string counted(std::uint64_t number, std::string_view one, std::string_view several = {})
 {
     std::string text = std::to_string(number) + ' ';
     text += number == 1 || several.empty() ? one : several;

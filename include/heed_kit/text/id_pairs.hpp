@@ -18,10 +18,10 @@ namespace heed::inline HEED_TARGET::text {
 /// 4, and 4 bytes per sentence.
 class id_lines {
 public:
-    explicit id_lines(std::size_t vocabulary = vocabulary::unlimited) : wide_(bytes_for(vocabulary) == 4) {}
+    explicit id_lines(std::uint64_t vocabulary = vocabulary::unlimited) : wide_(bytes_for(vocabulary) == 4) {}
 
     /// The number of bytes per word id.
-    static std::size_t bytes_for(std::size_t vocabulary) { return vocabulary <= 65536 ? 2 : 4; }
+    static std::size_t bytes_for(std::uint64_t vocabulary) { return vocabulary <= 65536 ? 2 : 4; }
 
     std::size_t size() const { return ends_.size(); }
     /// The number of words of a sentence.
@@ -59,7 +59,7 @@ public:
     }
     /// Whether the bytes are valid: ascending ends, the last equal to the number of words, and words below
     /// `vocabulary`.
-    bool sound(std::size_t vocabulary) const
+    bool sound(std::uint64_t vocabulary) const
     {
         std::uint32_t last = 0;
         for (const std::uint32_t end : ends_) {
