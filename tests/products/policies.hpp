@@ -86,6 +86,15 @@ inline constexpr bool plain_score<heed::score::additive_per_dimension<T...>> = t
 template <class... T>
 inline constexpr bool plain_score<heed::score::additive_grouped<T...>> = true;
 
+template <class... T>
+inline constexpr bool grown<heed::score::additive<T...>, heed::normalize::softmax> = true;
+template <class... T>
+inline constexpr bool grown<heed::score::additive<T...>, heed::normalize::temporal> = true;
+template <class... T>
+inline constexpr bool grown<heed::score::additive_per_dimension<T...>, heed::normalize::softmax> = true;
+template <class... T>
+inline constexpr bool grown<heed::score::with_coverage<T...>, heed::normalize::softmax> = true;
+
 template <class Score>
 inline constexpr bool most_plain_score = false;
 template <class... T>
