@@ -31,8 +31,7 @@ heed::array<double, 3> steps_between(const heed::array<double, 3>& x, std::size_
 heed::lengths lengths_between(const heed::lengths& real, std::size_t first, std::size_t last)
 {
     std::vector<std::size_t> counts;
-    for (std::size_t b = 0; b < real.batch(); ++b)
-        counts.push_back(std::min(real[b], last) - std::min(real[b], first));
+    for (std::size_t b = 0; b < real.batch(); ++b) counts.push_back(std::min(real[b], last) - std::min(real[b], first));
     return heed::lengths(counts);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
+#include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include <heed/heads/multi_head.hpp>
@@ -44,39 +45,44 @@ struct layout {
 
 constexpr auto near_the_query = [](heed::score_index p) { return p.key <= p.query + p.head; };
 
-/// Calls f(mask) with the mask of a step, or of all queries if `all`.
-template <bool all>
-auto under(const masks_of_heads& masks, std::size_t s, const auto& f)
+/// Calls f(mask) with the mask of a step, or of all queries if `all`; its kind must be in the set `kinds`.
+template <bool all, unsigned kinds>
+void under(const masks_of_heads& masks, std::size_t s, const auto& f)
 {
+    using enum mask_kind;
+    if (!compiled_ways::among(kinds, masks.kind)) throw std::logic_error("a mask that is not compiled");
     switch (masks.kind) {
-    case mask_kind::boolean:
-        if constexpr (all) {
+    case boolean:
+        if constexpr (all && compiled_ways::among(kinds, boolean)) {
             return f(masks.visible);
-        } else {
+        } else if constexpr (compiled_ways::among(kinds, boolean)) {
             const auto [B, n, one, T] = masks.visible.shape();
             heed::boolean_mask<3> of_step(heed::shape_of_rank<3>{B, n, T});
             for (std::size_t i = 0; i < B * n * T; ++i) of_step[i] = masks.visible[i];
             return f(of_step);
         }
-    case mask_kind::additive:
-        if constexpr (all) {
+        break;
+    case additive:
+        if constexpr (all && compiled_ways::among(kinds, additive)) {
             return f(heed::additive_mask{masks.added});
-        } else {
+        } else if constexpr (compiled_ways::among(kinds, additive)) {
             const auto [B, n, S, T] = masks.added.shape();
             return f(heed::additive_mask{
                 heed::ops::reshaped(heed::ops::slice(masks.added, 2, s, s + 1), heed::shape_of_rank<3>{B, n, T})});
         }
-    case mask_kind::predicate:
-        return f(near_the_query);
-    case mask_kind::causal:
-        if constexpr (all) return f(heed::causal{});
-        [[fallthrough]];
-    default:
-        return f(heed::no_mask{});
+        break;
+    case predicate:
+        if constexpr (compiled_ways::among(kinds, predicate)) f(near_the_query);
+        break;
+    case causal:
+        if constexpr (compiled_ways::among(kinds, causal)) f(heed::causal{});
+        break;
+    case none:
+        f(heed::no_mask{});
     }
 }
 
-template <bool projected, class Make>
+template <bool projected, class Make, compiled_ways compiled>
 struct of_heads final : heads_product {
     using mechanism = std::invoke_result_t<const Make&, const extents&, std::size_t, std::size_t>;
     using form_of = layout<projected>;
@@ -90,6 +96,7 @@ struct of_heads final : heads_product {
         data.of = sizes;
         data.heads = heads;
         data.groups = groups;
+        ways = compiled;
     }
 
     std::unique_ptr<heads_product> remade(const extents& sizes, std::size_t heads, std::size_t groups) const override
@@ -109,7 +116,7 @@ struct of_heads final : heads_product {
         const auto memory = memory_of(attend, data.keys, data.values);
         auto state = attend.start(memory);
         for (std::size_t s = 0; s < data.of.steps; ++s) {
-            under<false>(masks, s, [&](const auto& mask) {
+            under<false, compiled.steps>(masks, s, [&](const auto& mask) {
                 auto [context, weights, next] =
                     attend.step(memory, form_of::query_of(data.queries, data.heads, s), state, mask);
                 state = next;
@@ -124,9 +131,8 @@ struct of_heads final : heads_product {
     {
         outcome all;
         const auto memory = memory_of(attend, data.keys, data.values);
-        under<true>(masks, 0, [&](const auto& mask) {
-            recorder{all}(form_of::contexts_of(
-                attend(memory, form_of::heads_of(data.queries, data.heads), mask)));
+        under<true, compiled.at_once>(masks, 0, [&](const auto& mask) {
+            recorder{all}(form_of::contexts_of(attend(memory, form_of::heads_of(data.queries, data.heads), mask)));
         });
         return all.front();
     }
@@ -138,8 +144,8 @@ struct of_heads final : heads_product {
         auto state = attend.start(memory);
         std::size_t first = 0;
         for (const std::size_t n : lengths) {
-            auto some = attend.read_all(memory, form_of::heads_of(steps_between(data.queries, first, n), data.heads),
-                                        state);
+            auto some =
+                attend.read_all(memory, form_of::heads_of(steps_between(data.queries, first, n), data.heads), state);
             recorder{all}(form_of::contexts_of(some.contexts));
             state = some.state;
             first += n;
@@ -170,7 +176,7 @@ struct of_heads final : heads_product {
         const auto queries = on.parameter(data.queries), keys = on.parameter(data.keys),
                    values = on.parameter(data.values);
         const auto memory = memory_of(mechanism, keys, values);
-        under<true>(masks, 0, [&](const auto& mask) {
+        under<true, compiled.tape>(masks, 0, [&](const auto& mask) {
             taped_recorder{all.values, terms}(
                 form_of::contexts_of(mechanism(memory, form_of::heads_of(queries, data.heads), mask)));
         });
@@ -183,12 +189,15 @@ struct of_heads final : heads_product {
 
     numbers at_once_in_float() const override
     {
-        const heed::detail::verifying::converting_leaf<float> convert;
-        outcome all;
-        const auto in_float = heed::transform_parameters(attend, convert);
-        const auto memory = memory_of(in_float, convert("", data.keys), convert("", data.values));
-        recorder{all}(form_of::contexts_of(
-            in_float(memory, form_of::heads_of(convert("", data.queries), data.heads))));
+        outcome all(1);
+        if constexpr (compiled.in_float) {
+            const heed::detail::verifying::converting_leaf<float> convert;
+            const auto in_float = heed::transform_parameters(attend, convert);
+            const auto memory = memory_of(in_float, convert("", data.keys), convert("", data.values));
+            all.clear();
+            recorder{all}(
+                form_of::contexts_of(in_float(memory, form_of::heads_of(convert("", data.queries), data.heads))));
+        }
         return all.front();
     }
 
@@ -206,13 +215,15 @@ struct of_heads final : heads_product {
     std::vector<setting> settings() override
     {
         std::vector<setting> all;
-        auto& one = [&]() -> auto& {
+        auto& one = [&]() -> auto&
+        {
             if constexpr (projected) {
                 return attend;
             } else {
                 return attend.heads[0];
             }
-        }();
+        }
+        ();
         collect_settings(all, one.score, "score.");
         collect_settings(all, one.normalize, "normalize.");
         return all;
@@ -227,10 +238,10 @@ private:
 
 using list = std::vector<std::unique_ptr<heads_product>>;
 
-template <bool projected, class Make>
-void add(list& to, const char* score, const char* normalizer, bool shares_keys, const Make& make)
+template <bool projected, compiled_ways compiled, class Make>
+void add_heads(list& to, const char* score, const char* normalizer, bool shares_keys, const Make& make)
 {
-    auto one = std::make_unique<of_heads<projected, Make>>(make, extents{}, 1, 1);
+    auto one = std::make_unique<of_heads<projected, Make, compiled>>(make, extents{}, 1, 1);
     one->score = score;
     one->normalizer = normalizer;
     one->shares_keys = shares_keys;
@@ -254,23 +265,30 @@ const list& products_of_heads()
     using namespace heed;
     static const list all = [] {
         list to;
+        using enum mask_kind;
+        constexpr auto set = [](auto... kinds) { return ((1u << static_cast<unsigned>(kinds)) | ... | 1u); };
+        constexpr unsigned all = set(boolean, additive, predicate, causal);
         const combine::weighted_sum sum;
-        add<false>(to, "scaled_dot", "softmax", true, several([=](const extents&) {
-                       return attention{score::scaled_dot{}, normalize::softmax{}, sum};
-                   }));
-        add<false>(to, "additive", "temporal", false, several([=](const extents& of) {
-                       return attention{composition::additive(of), normalize::temporal{}, sum};
-                   }));
-        add<true>(to, "modified{dot, bias, f}", "softmax", true, [=](const extents&, std::size_t n, std::size_t) {
-            const auto of_head = [](auto e, score_index p, const auto& bias) {
-                return e + bias(p.head, p.key - p.query + 3);
-            };
-            return attention{score::modified{score::dot{}, random({n, std::size_t{7}}, 5), of_head},
-                             normalize::softmax{}, sum};
-        });
-        add<true>(to, "dot", "entmax15", true, [=](const extents&, std::size_t, std::size_t) {
-            return attention{score::dot{}, normalize::entmax15{}, sum};
-        });
+        add_heads<false, compiled_ways{set(boolean), all, set(boolean, additive), true}>(
+            to, "scaled_dot", "softmax", true, several([=](const extents&) {
+                return attention{score::scaled_dot{}, normalize::softmax{}, sum};
+            }));
+        add_heads<false, compiled_ways{set(additive, predicate), set(boolean), set(), false}>(
+            to, "additive", "temporal", false, several([=](const extents& of) {
+                return attention{composition::additive(of), normalize::temporal{}, sum};
+            }));
+        add_heads<true, compiled_ways{set(), set(boolean), set(causal), true}>(
+            to, "modified{dot, bias, f}", "softmax", true, [=](const extents&, std::size_t n, std::size_t) {
+                const auto of_head = [](auto e, score_index p, const auto& bias) {
+                    return e + bias(p.head, p.key - p.query + 3);
+                };
+                return attention{score::modified{score::dot{}, random({n, std::size_t{7}}, 5), of_head},
+                                 normalize::softmax{}, sum};
+            });
+        add_heads<true, compiled_ways{set(boolean), set(boolean, additive, predicate), set(), false}>(
+            to, "dot", "entmax15", true, [=](const extents&, std::size_t, std::size_t) {
+                return attention{score::dot{}, normalize::entmax15{}, sum};
+            });
         return to;
     }();
     return all;

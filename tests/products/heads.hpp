@@ -15,6 +15,14 @@ namespace composition {
 
 enum class mask_kind { none, boolean, additive, predicate, causal };
 
+/// The ways to run a product that are compiled: masks, as bits, and whether in float. All cost too much time.
+struct compiled_ways {
+    unsigned steps, at_once, tape;
+    bool in_float;
+
+    static constexpr bool among(unsigned set, mask_kind kind) { return (set >> static_cast<unsigned>(kind) & 1) != 0; }
+};
+
 /// The inputs of n heads, G of keys and values: [B,S,n·d], [B,T,G·d] and [B,T,G·V]; a multi_head projects [B,S,d],
 /// [B,T,d] and [B,T,d] to these.
 struct inputs_of_heads {
@@ -34,11 +42,12 @@ struct masks_of_heads {
 struct heads_product {
     std::string form, score, normalizer;  // "multi_head" or "projected"
     bool shares_keys = true;              // G may be less than n
+    compiled_ways ways{};
     inputs_of_heads data;
 
     virtual ~heads_product() = default;
-    virtual outcome steps(const masks_of_heads& under) const = 0;     // not causal
-    virtual numbers at_once(const masks_of_heads& under) const = 0;   // contexts [B,S,.]
+    virtual outcome steps(const masks_of_heads& under) const = 0;                    // not causal
+    virtual numbers at_once(const masks_of_heads& under) const = 0;                  // contexts [B,S,.]
     virtual outcome in_segments(const std::vector<std::size_t>& lengths) const = 0;  // contexts [B,.,.] of each
     virtual outcome growing(const std::vector<std::size_t>& positions) const = 0;    // at each step
     virtual taped_outcome on_tape(const masks_of_heads& under) const = 0;            // all queries at once

@@ -98,7 +98,7 @@ struct product {
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual numbers at_once_causal() const = 0;
     virtual outcome in_segments(const std::vector<std::size_t>& lengths) const = 0;  // contexts [B,.,.] of each
-    virtual outcome growing(const std::vector<std::size_t>& positions) const = 0;  // in a KV cache, at each step
+    virtual outcome growing(const std::vector<std::size_t>& positions) const = 0;    // in a KV cache, at each step
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
     virtual taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const = 0;
     virtual outcome curvature(const outcome& direction) const = 0;  // the Hessian of `loss` times a direction, by part
@@ -250,7 +250,8 @@ heed::lengths lengths_between(const heed::lengths& real, std::size_t first, std:
 numbers padded(const numbers& weights, std::size_t rows, std::size_t width);
 
 /// Steps in a KV cache that has the first positions[s] positions of T at step s. `part(first, last)` returns the
-/// arguments of `on` and `extend` for some positions, `query_at(s)` a query; `axis`: the positions' axis of the weights.
+/// arguments of `on` and `extend` for some positions, `query_at(s)` a query; `axis`: the positions' axis of the
+/// weights.
 template <std::size_t axis>
 outcome steps_growing(const auto& attend, const std::vector<std::size_t>& positions, std::size_t T, const auto& part,
                       const auto& query_at)
@@ -314,7 +315,7 @@ struct select_rows {
 };
 
 /// Whether programs extend the memory of a product: a few, since a KV cache compiles every step once more.
-template <class Score, class Normalize>
+template <class Score, class Normalize, class Combine>
 inline constexpr bool grown = false;
 
 template <bool with_word, class Score, class Normalize, class Combine>
@@ -332,7 +333,7 @@ struct of final : product {
         differentiable = heed::normalizer_traits_of<Normalize>().differentiable;
         random = heed::draws<Normalize>;
         reads_length = heed::normalizer_traits_of<Normalize>().reads_length;
-        grows = grown<Score, Normalize>;
+        grows = grown<Score, Normalize, Combine>;
     }
 
     std::unique_ptr<product> remade(const extents& sizes) const override
@@ -394,7 +395,7 @@ struct of final : product {
 
     outcome growing(const std::vector<std::size_t>& positions) const override
     {
-        if constexpr (grown<Score, Normalize>) {
+        if constexpr (grown<Score, Normalize, Combine>) {
             return steps_growing<1>(
                 attend, positions, data.of.positions,
                 [&](std::size_t first, std::size_t last) {

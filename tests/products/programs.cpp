@@ -44,7 +44,8 @@ const row& line_of(const table& lines, const program& x)
 bool quick(const row& line)
 {
     static const std::set<std::string> scores{"additive", "additive_per_dimension", "dot", "general", "scaled_dot"};
-    static const std::set<std::string> normalizers{"sigmoid", "softmax", "softmax_with_sink", "temperature", "temporal"};
+    static const std::set<std::string> normalizers{"sigmoid", "softmax", "softmax_with_sink", "temperature",
+                                                   "temporal"};
     return scores.contains(line.score) && normalizers.contains(line.normalizer);
 }
 
@@ -234,8 +235,7 @@ std::vector<program> simpler(const table& lines, const program& x)
     change([](program& y) { y.threads = 1; });
     change([](program& y) { y.beyond = padding::zero; });
     change([](program& y) { y.alike = false; });
-    if (x.run != way::steps)
-        change([](program& y) { y.run = way::steps, y.what = taped::everything, y.rows.clear(); });
+    if (x.run != way::steps) change([](program& y) { y.run = way::steps, y.what = taped::everything, y.rows.clear(); });
     change([](program& y) { y.visible.clear(), y.additive = false; });
     if (x.run != way::on_tape) change([](program& y) { y.additive = false; });
     if (x.run != way::rows) {
@@ -373,16 +373,15 @@ std::string text(const program& x)
     std::ostringstream to;
     to << "score " << x.score << "\nnormalizer " << x.normalizer << "\ncombiner " << x.combiner;
     if (!x.form.empty()) to << "\nheads " << x.heads << " keys " << x.groups << ' ' << x.form;
-    to << "\nsizes rows "
-       << x.of.rows << " positions " << x.of.positions << " steps " << x.of.steps << " width " << x.of.width
-       << " hidden " << x.of.hidden;
+    to << "\nsizes rows " << x.of.rows << " positions " << x.of.positions << " steps " << x.of.steps << " width "
+       << x.of.width << " hidden " << x.of.hidden;
     if (x.score.find("grouped") != std::string::npos) to << " groups " << x.of.groups;
     if (!x.settings.empty()) to << "\nsettings";
     for (const auto& [name, value] : x.settings) to << ' ' << name << ' ' << value;
     to << "\nlengths";
     for (const std::size_t n : x.lengths) to << ' ' << n;
     to << "\nmask "
-       << (!x.form.empty()       ? mask_kinds[static_cast<int>(x.mask)]
+       << (!x.form.empty()     ? mask_kinds[static_cast<int>(x.mask)]
            : x.visible.empty() ? "none"
            : x.additive        ? "additive"
                                : "boolean");

@@ -22,7 +22,7 @@ enum class padding { zero, nan, infinity, large };
 struct program {
     std::string score, normalizer, combiner;
     std::map<std::string, double> settings;  // such as "normalize.reach"; the others as in the catalogue
-    std::string form;  // of several heads: "multi_head" or "projected"; else empty
+    std::string form;                        // of several heads: "multi_head" or "projected"; else empty
     std::size_t heads = 1, groups = 1;
     extents of;
     std::vector<std::size_t> lengths;

@@ -189,11 +189,14 @@ void draw_heads(chooser& choose, program& x)
     x.of.steps = choose.among({0, 1, 1, 2, 3, 5, 9, 17});
     x.of.width = choose.among({1, 2, 3, 4, 8, 16, 17});
     x.of.hidden = choose.among({1, 2, 3, 5, 8, 16});
-    for (std::size_t b = 0; b < x.of.rows; ++b) x.lengths.push_back(choose.among({0, choose.below(x.of.positions + 1), x.of.positions}));
-    constexpr way some[] = {way::steps, way::at_once, way::at_once, way::segments, way::on_tape, way::on_tape, way::in_float, way::growing};
+    for (std::size_t b = 0; b < x.of.rows; ++b)
+        x.lengths.push_back(choose.among({0, choose.below(x.of.positions + 1), x.of.positions}));
+    constexpr way some[] = {way::steps,   way::at_once, way::at_once,  way::segments,
+                            way::on_tape, way::on_tape, way::in_float, way::growing};
     x.run = some[choose.below(std::size(some))];
     x.beyond = static_cast<padding>(choose.below(4));
     x.threads = choose.among({1, 1, 1, 2});
+    if (x.run == way::in_float && !of.ways.in_float) x.run = way::at_once;
     if (x.run == way::on_tape && (x.of.steps == 0 || x.of.rows == 0)) x.run = way::at_once;
     if (x.run == way::growing) draw_growth(choose, x);
     // In a KV cache, the query's number depends on its row's length: see policy/query_numbers.hpp.
@@ -202,8 +205,12 @@ void draw_heads(chooser& choose, program& x)
         const std::size_t first = choose.below(x.of.steps + 1);
         x.rows = {first, x.of.steps - first};
     }
-    const bool all = x.run == way::at_once || x.run == way::on_tape;
-    if (all || x.run == way::steps) x.mask = static_cast<mask_kind>(choose.below(all ? 5 : 4));
+    const unsigned masks_compiled = x.run == way::at_once   ? of.ways.at_once
+                                    : x.run == way::on_tape ? of.ways.tape
+                                    : x.run == way::steps   ? of.ways.steps
+                                                            : 1;
+    do x.mask = static_cast<mask_kind>(choose.below(5));
+    while (!compiled_ways::among(masks_compiled, x.mask));
     if (x.mask == mask_kind::boolean || x.mask == mask_kind::additive) draw_mask(choose, x, x.of.rows * x.heads);
 }
 
@@ -222,8 +229,11 @@ std::vector<program> simpler_heads(const program& x)
     change([](program& y) { y.threads = 1; });
     change([](program& y) { y.beyond = padding::zero; });
     change([](program& y) { y.mask = mask_kind::none, y.visible.clear(); });
-    if (x.mask != mask_kind::causal) change([](program& y) { y.run = way::steps, y.rows.clear(); });
-    if (x.run == way::on_tape) change([](program& y) { y.run = way::at_once; });
+    const auto compiled = product_of_heads(x)->ways;
+    if (x.run != way::steps && compiled_ways::among(compiled.steps, x.mask))
+        change([](program& y) { y.run = way::steps, y.rows.clear(); });
+    if (x.run == way::on_tape && compiled_ways::among(compiled.at_once, x.mask))
+        change([](program& y) { y.run = way::at_once; });
     for (std::size_t b = 0; b < x.of.rows; ++b) {
         change([&](program& y) {
             --y.of.rows;

@@ -434,7 +434,8 @@ projections with_coverage(const scope& at)
     return with_features(at, at["C"], [&](std::size_t j) {
         vector c(at["C"].rows());
         for (std::size_t k = 0; k < at.step; ++k) {  // the word of step k arrives with the next query
-            if (existed(at, k, j)) c = next_coverage(cell, at.in.words[k + 1], weight(at, k, static_cast<std::ptrdiff_t>(j)), c);
+            if (existed(at, k, j))
+                c = next_coverage(cell, at.in.words[k + 1], weight(at, k, static_cast<std::ptrdiff_t>(j)), c);
         }
         return c;
     });
