@@ -277,7 +277,7 @@ const list& products_of_heads()
             to, "additive", "temporal", false, several([=](const extents& of) {
                 return attention{composition::additive(of), normalize::temporal{}, sum};
             }));
-        add_heads<true, compiled_ways{set(), set(boolean), set(causal), true}>(
+        add_heads<true, compiled_ways{set(), set(boolean), set(causal), false}>(
             to, "modified{dot, bias, f}", "softmax", true, [=](const extents&, std::size_t n, std::size_t) {
                 const auto of_head = [](auto e, score_index p, const auto& bias) {
                     return e + bias(p.head, p.key - p.query + 3);

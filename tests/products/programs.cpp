@@ -324,7 +324,7 @@ std::unique_ptr<product> product_of(const table& lines, const program& x)
     heed::array<double, 3>& h = p->data.annotations;
     for (std::size_t i = 0; x.alike && i < h.size(); ++i) {
         const std::size_t row = i / x.of.width % x.of.positions;
-        if (row > 1) h.data()[i] = h.data()[i - x.of.width];
+        if (row > 1) h.data()[i] = h.data()[i - 2 * x.of.width];
     }
     return p;
 }
@@ -528,6 +528,11 @@ program draw(const table& lines, std::uint64_t seed)
         x.lengths.push_back(choose.among({0, std::min<std::size_t>(1, x.of.positions), some, x.of.positions, some}));
     }
     x.run = static_cast<way>(choose.below(std::size(ways)));
+    const many queries = line_of(lines, x).queries;
+    if ((x.run == way::at_once || x.run == way::causal) && (queries == many::tiles || queries == many::linear) &&
+        x.of.rows > 0 && x.score != "location" && choose.once_in(4)) {
+        draw_tiles(choose, x);
+    }
     x.beyond = static_cast<padding>(choose.below(std::size(paddings)));
     x.threads = choose.among({1, 1, 1, 2});
     if (very_long || (x.run == way::in_float && quick(line_of(lines, x)) && choose.once_in(20))) {
@@ -564,6 +569,18 @@ program draw(const table& lines, std::uint64_t seed)
     }
     if (x.visible.empty()) x.additive = false;
     return x;
+}
+
+void draw_tiles(chooser& choose, program& x)
+{
+    static constexpr std::size_t sizes[][2] = {{9, 456}, {17, 250}, {70, 60}, {128, 33}};
+    const auto& [steps, positions] = sizes[choose.below(std::size(sizes))];
+    x.of.rows = choose.among({1, 2});
+    x.of.steps = steps;
+    x.of.positions = positions;
+    x.lengths.clear();
+    for (std::size_t b = 0; b < x.of.rows; ++b)
+        x.lengths.push_back(choose.among({choose.below(positions + 1), positions, positions - 1}));
 }
 
 std::string fault_of(const table& lines, const program& x)

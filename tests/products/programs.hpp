@@ -35,7 +35,7 @@ struct program {
     padding beyond = padding::zero;
     std::size_t threads = 1;
     std::uint64_t numbers = 0;  // the stream of inputs and parameters
-    bool alike = false;         // all positions but the first have the same annotation
+    bool alike = false;         // there are only two annotations, at even and at odd positions
 };
 
 /// Ten lines, eleven with settings, that a person can read, and that --replay reads.
@@ -66,6 +66,9 @@ struct chooser {
 void draw_heads(chooser& choose, program& x);
 void draw_settings(chooser& choose, const std::vector<setting>& of, program& x);
 void draw_growth(chooser& choose, program& x);
+
+/// Sizes and lengths for which many queries are computed in tiles (attention/plan.hpp).
+void draw_tiles(chooser& choose, program& x);
 void check_heads(const program& x);
 std::vector<program> simpler_heads(const program& x);
 

@@ -196,6 +196,11 @@ void draw_heads(chooser& choose, program& x)
     x.run = some[choose.below(std::size(some))];
     x.beyond = static_cast<padding>(choose.below(4));
     x.threads = choose.among({1, 1, 1, 2});
+    if ((x.run == way::at_once || x.run == way::on_tape || x.run == way::in_float) && x.of.rows > 0 &&
+        of.normalizer != "temporal" && choose.once_in(4)) {
+        draw_tiles(choose, x);
+        x.of.width = choose.among({1, 2, 4, 8});
+    }
     if (x.run == way::in_float && !of.ways.in_float) x.run = way::at_once;
     if (x.run == way::on_tape && (x.of.steps == 0 || x.of.rows == 0)) x.run = way::at_once;
     if (x.run == way::growing) draw_growth(choose, x);
