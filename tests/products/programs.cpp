@@ -451,7 +451,7 @@ program program_from(const std::string& given)
     if (x.run == way::segments && std::accumulate(x.rows.begin(), x.rows.end(), std::size_t{0}) != x.of.steps)
         throw std::runtime_error("the segments of a program must have all its steps");
     if (x.run == way::growing && x.rows.size() != x.of.steps)
-        throw std::runtime_error("a program whose memory grows needs its positions at each step");
+        throw std::runtime_error("a memory that grows needs its positions at each step");
     if (x.lengths.size() != x.of.rows) throw std::runtime_error("a program needs one length for each row");
     return x;
 }
