@@ -28,6 +28,21 @@ heed::array<double, 3> steps_between(const heed::array<double, 3>& x, std::size_
     return some;
 }
 
+heed::lengths lengths_between(const heed::lengths& real, std::size_t first, std::size_t last)
+{
+    std::vector<std::size_t> counts;
+    for (std::size_t b = 0; b < real.batch(); ++b) counts.push_back(std::min(real[b], last) - std::min(real[b], first));
+    return heed::lengths(counts);
+}
+
+numbers padded(const numbers& weights, std::size_t rows, std::size_t width)
+{
+    numbers all(rows * width);
+    for (std::size_t b = 0; b < rows; ++b)
+        std::copy_n(weights.data() + b * (weights.size() / rows), weights.size() / rows, all.data() + b * width);
+    return all;
+}
+
 void require(bool right, const std::string& what)
 {
     if (!right) throw broken(what);
@@ -80,6 +95,15 @@ void require_finite(const outcome& is, const std::string& what)
     }
 }
 
+bool all_finite(const outcome& all)
+{
+    for (const numbers& series : all) {
+        for (const double v : series)
+            if (!std::isfinite(v)) return false;
+    }
+    return true;
+}
+
 interpreter::program program_of(product& p)
 {
     interpreter::program run;
@@ -105,10 +129,10 @@ interpreter::program program_of(product& p)
 
 bool interpreted(const product& p) { return !interpreter::not_interpreted().contains(p.normalizer); }
 
-outcome values_of(const interpreter::program& run)
+outcome values_of(const std::vector<interpreter::vector>& results)
 {
     outcome all;
-    for (const interpreter::vector& series : interpreter::interpret(run)) {
+    for (const interpreter::vector& series : results) {
         all.emplace_back();
         for (const interpreter::number& x : series) all.back().push_back(x.value);
     }
@@ -120,6 +144,13 @@ interpreter::tensor& tensor_of(interpreter::program& run, const std::string& nam
     if (name == "annotations") return run.annotations;
     if (name == "states") return run.states;
     return name == "words" ? run.words : run.parameters.at(name);
+}
+
+interpreter::tensor& tensor_of(interpreter::heads& run, const std::string& name)
+{
+    if (name == "queries") return run.queries;
+    if (name == "keys") return run.keys;
+    return name == "values" ? run.values : run.parameters.at(name);
 }
 
 }  // namespace composition

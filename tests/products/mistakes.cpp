@@ -115,6 +115,12 @@ struct mistaken final : product {
         return right.in_segments(lengths);
     }
 
+    outcome growing(const std::vector<std::size_t>& positions) const override
+    {
+        right.data = data;
+        return right.growing(positions);
+    }
+
     taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const override
     {
         right.data = data;

@@ -86,6 +86,17 @@ inline constexpr bool plain_score<heed::score::additive_per_dimension<T...>> = t
 template <class... T>
 inline constexpr bool plain_score<heed::score::additive_grouped<T...>> = true;
 
+template <class... T>
+inline constexpr bool grown<heed::score::additive<T...>, heed::normalize::softmax, heed::combine::weighted_sum> = true;
+template <class... T>
+inline constexpr bool grown<heed::score::additive<T...>, heed::normalize::temporal, heed::combine::weighted_sum> = true;
+template <class... T>
+inline constexpr bool
+    grown<heed::score::additive_per_dimension<T...>, heed::normalize::softmax, heed::combine::elementwise_sum> = true;
+template <class... T>
+inline constexpr bool grown<heed::score::with_coverage<T...>, heed::normalize::softmax, heed::combine::weighted_sum> =
+    true;
+
 template <class Score>
 inline constexpr bool most_plain_score = false;
 template <class... T>

@@ -87,6 +87,7 @@ struct product {
     bool differentiable = true;
     bool random = false;        // whether it depends on a row's position in the batch
     bool reads_length = false;  // whether it depends on a row's length beyond visibility
+    bool grows = false;         // whether `growing` is defined
 
     virtual ~product() = default;
     virtual outcome steps() const = 0;
@@ -97,6 +98,7 @@ struct product {
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual numbers at_once_causal() const = 0;
     virtual outcome in_segments(const std::vector<std::size_t>& lengths) const = 0;  // contexts [B,.,.] of each
+    virtual outcome growing(const std::vector<std::size_t>& positions) const = 0;    // in a KV cache, at each step
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
     virtual taped_outcome on_tape_under(const heed::additive_mask<heed::array<double, 2>>& mask) const = 0;
     virtual outcome curvature(const outcome& direction) const = 0;  // the Hessian of `loss` times a direction, by part
@@ -241,6 +243,42 @@ struct collect_slopes {
 /// Steps first … first + count - 1 of x [B,S,N].
 heed::array<double, 3> steps_between(const heed::array<double, 3>& x, std::size_t first, std::size_t count);
 
+/// The real positions among first … last - 1 of each row.
+heed::lengths lengths_between(const heed::lengths& real, std::size_t first, std::size_t last);
+
+/// The rows of `weights`, each with zeros up to `width` numbers.
+numbers padded(const numbers& weights, std::size_t rows, std::size_t width);
+
+/// Steps in a KV cache that has the first positions[s] positions of T at step s. `part(first, last)` returns the
+/// arguments of `on` and `extend` for some positions, `query_at(s)` a query; `axis`: the positions' axis of the
+/// weights.
+template <std::size_t axis>
+outcome steps_growing(const auto& attend, const std::vector<std::size_t>& positions, std::size_t T, const auto& part,
+                      const auto& query_at)
+{
+    outcome all;
+    const recorder look{all};
+    std::size_t now = positions.empty() ? 0 : positions.front();
+    auto memory = heed::with_cache(std::apply([&](const auto&... x) { return attend.on(x...); }, part(0, now)));
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < positions.size(); ++s) {
+        if (positions[s] > now) {
+            memory = std::apply([&](const auto&... x) { return attend.extend(memory, x...); }, part(now, positions[s]));
+            now = positions[s];
+        }
+        auto [context, weights, next] = attend.step(memory, query_at(s), state);
+        state = next;
+        look(context);
+        look(weights);
+        auto shape = heed::shape_of(weights);
+        shape[axis] = T;
+        std::size_t rows = 1, width = 1;
+        for (std::size_t i = 0; i < shape.size(); ++i) (i < axis ? rows : width) *= shape[i];
+        all.back() = padded(all.back(), rows, width);
+    }
+    return all;
+}
+
 void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms);
 
 template <bool with_word, class Tensor>
@@ -276,6 +314,10 @@ struct select_rows {
     heed::array<double, 3> operator()(const heed::array<double, 3>& x) const { return heed::ops::rows_of(x, rows); }
 };
 
+/// Whether programs extend the memory of a product: a few, since a KV cache compiles every step once more.
+template <class Score, class Normalize, class Combine>
+inline constexpr bool grown = false;
+
 template <bool with_word, class Score, class Normalize, class Combine>
 struct of final : product {
     using makers = std::tuple<Score (*)(const extents&), Normalize (*)(const extents&), Combine (*)(const extents&)>;
@@ -291,6 +333,7 @@ struct of final : product {
         differentiable = heed::normalizer_traits_of<Normalize>().differentiable;
         random = heed::draws<Normalize>;
         reads_length = heed::normalizer_traits_of<Normalize>().reads_length;
+        grows = grown<Score, Normalize, Combine>;
     }
 
     std::unique_ptr<product> remade(const extents& sizes) const override
@@ -348,6 +391,21 @@ struct of final : product {
             first += n;
         }
         return all;
+    }
+
+    outcome growing(const std::vector<std::size_t>& positions) const override
+    {
+        if constexpr (grown<Score, Normalize, Combine>) {
+            return steps_growing<1>(
+                attend, positions, data.of.positions,
+                [&](std::size_t first, std::size_t last) {
+                    return std::tuple{steps_between(data.annotations, first, last - first),
+                                      lengths_between(data.real, first, last)};
+                },
+                [&](std::size_t s) { return query_of<with_word>(data.states, data.words, s); });
+        } else {
+            return {};
+        }
     }
 
     taped_outcome on_tape(taped what) const override

@@ -19,13 +19,13 @@ vector combine(const scope& at, const matrix& alpha)
 /// c^d = Σ_j α_j^{g(d)} h_j^d,  g(d) = ⌊d G / D⌋        Bahdanau et al. 2015, eq. 5 with G = 1; Choi et al. 2018, eq. 9
 vector sum(const scope& at, const matrix& alpha)
 {
-    const std::size_t D = at.run.annotations.shape[2];
+    const std::size_t D = at.run.values.shape.empty() ? at.run.annotations.shape[2] : at.run.values.shape[2];
     vector c(D);
     for (std::size_t j = 0; j < alpha.size(); ++j) {
         for (std::size_t d = 0; d < D; ++d) {
             const number& weight = alpha[j][d * alpha[j].size() / D];
             const bool none = weight.value == 0 && weight.u == 0 && weight.w == 0 && weight.uw == 0;
-            if (!none) c[d] += weight * at.in.annotations[j][d];  // a masked annotation may be NaN
+            if (!none) c[d] += weight * at.in.values()[j][d];  // a masked annotation may be NaN
         }
     }
     return c;

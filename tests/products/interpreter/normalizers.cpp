@@ -235,7 +235,8 @@ matrix modulated(const scope& at, const arguments& in, double strength, double d
     return changed(at, in, [&](std::size_t t, std::size_t j, std::size_t g) {
         number sum;
         double top = -HUGE_VAL;
-        const std::size_t first = t > n ? t - n : 0;
+        std::size_t first = t > n ? t - n : 0;
+        while (first < t && j >= in.e[first].size()) ++first;  // the position is newer
         const auto term = [&](std::size_t k) {
             return in.e[k][j][g] - (t - 1 == k ? 0 : decay * static_cast<double>(t - 1 - k));
         };
@@ -259,7 +260,7 @@ matrix learned_temporal(const scope& at, const arguments& in)
 {
     return changed(at, in, [&](std::size_t t, std::size_t j, std::size_t g) {
         number sum;
-        for (std::size_t k = 0; k < t; ++k) sum += in.past[k][j][g];
+        for (std::size_t k = 0; k < t; ++k) sum += j < in.past[k].size() ? in.past[k][j][g] : number();
         return in.e[t][j][g] + at["w"](0) * sum;
     });
 }

@@ -25,8 +25,11 @@ struct view {
 struct sentence {
     std::size_t length = 0;     // in the memory
     matrix annotations;         // [length][D]
+    matrix given_values;        // [length][V]; empty: the annotations
     matrix states, words;       // of every step
     std::vector<view> visible;  // of every step
+
+    const matrix& values() const { return given_values.empty() ? annotations : given_values; }
 };
 
 /// The results of the steps before the current one.

@@ -46,10 +46,13 @@ matrix of_each(const scope& at, F&& f)
     return e;
 }
 
+/// Was position j in the memory at step k?
+bool existed(const scope& at, std::size_t k, std::size_t j) { return j < at.before.weights[k].size(); }
+
 /// The weight of position j after step k, the mean of its weights; 0 outside the sentence.
 number weight(const scope& at, std::size_t k, std::ptrdiff_t j)
 {
-    if (j < 0 || j >= static_cast<std::ptrdiff_t>(at.positions())) return 0;
+    if (j < 0 || !existed(at, k, static_cast<std::size_t>(j))) return 0;
     const vector& all = at.before.weights[k][static_cast<std::size_t>(j)];
     number sum;
     for (const number& x : all) sum += x;
@@ -223,15 +226,16 @@ matrix relative(const scope& at, const projections& of)
     return e;
 }
 
-/// e_j + b_{j - t + 3}, an index outside the table clamped
+/// e_j + b_{j - t + 3}, or e_j + b_{h, j - t + 3} for head h; an index outside the table clamped
 matrix modified(const scope& at, const projections& of)
 {
     matrix e = compare_base(at, of);
     const tensor& bias = at["table"];
+    const std::size_t width = bias.shape.back(), row = bias.shape.size() == 1 ? 0 : at.run.head * width;
     for (std::size_t j = 0; j < e.size(); ++j) {
         const auto i = static_cast<std::ptrdiff_t>(j) - static_cast<std::ptrdiff_t>(at.step) + 3;
-        const auto last = static_cast<std::ptrdiff_t>(bias.numbers.size()) - 1;
-        e[j][0] += bias(static_cast<std::size_t>(std::clamp(i, std::ptrdiff_t{0}, last)));
+        const auto last = static_cast<std::ptrdiff_t>(width) - 1;
+        e[j][0] += bias(row + static_cast<std::size_t>(std::clamp(i, std::ptrdiff_t{0}, last)));
     }
     return e;
 }
@@ -430,7 +434,8 @@ projections with_coverage(const scope& at)
     return with_features(at, at["C"], [&](std::size_t j) {
         vector c(at["C"].rows());
         for (std::size_t k = 0; k < at.step; ++k) {  // the word of step k arrives with the next query
-            c = next_coverage(cell, at.in.words[k + 1], weight(at, k, static_cast<std::ptrdiff_t>(j)), c);
+            if (existed(at, k, j))
+                c = next_coverage(cell, at.in.words[k + 1], weight(at, k, static_cast<std::ptrdiff_t>(j)), c);
         }
         return c;
     });
@@ -460,6 +465,7 @@ projections with_gated_coverage(const scope& at)
     return with_features(at, at["V"], [&](std::size_t j) {
         vector C(at["V"].rows());
         for (std::size_t k = 0; k < at.step; ++k) {
+            if (!existed(at, k, j)) continue;
             const number alpha = weight(at, k, static_cast<std::ptrdiff_t>(j));
             const vector x =
                 plus(inputs(at.in.annotations[j], cell["W"], alpha, cell["a"]), times(at.in.states[k], cell["S"]));
