@@ -478,8 +478,7 @@ private:
             for (const auto& [option, present] :
                  {std::pair("penalty", !how.penalty.empty()), std::pair("guided-alignment", !links.empty())}) {
                 if (present)
-                    throw program::misuse(
-                        fmt::format("--r-drop: cannot be combined with --{}; omit one", option));
+                    throw program::misuse(fmt::format("--r-drop: cannot be combined with --{}; omit one", option));
             }
             if (how.dropout == 0)
                 throw program::misuse("--r-drop: both passes are equal without --dropout; omit it, or add --dropout");
