@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kinds = 9;
 
-/// Scores of a register of rows, [count][lanes], with a maximum of 0: one kind per lane, `kind` in the first lane. NaN
-/// follows, which must not be read.
+/// Scores of a register of rows, [count][lanes], with a maximum of 0: one kind per lane, `kind` in the first lane.
+/// Infinite numbers follow, which must not be read.
 template <class T>
 std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
 {
@@ -63,7 +63,7 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
         for (std::size_t j = 0; j < count; ++j) top = std::max(top, e[j * simd::lanes<T> + i]);
         for (std::size_t j = 0; j < count; ++j) e[j * simd::lanes<T> + i] -= top;
     }
-    e.resize(e.size() + simd::lanes<T>, std::numeric_limits<T>::quiet_NaN());
+    e.resize(e.size() + simd::lanes<T>, std::numeric_limits<T>::infinity());
     return e;
 }
 
