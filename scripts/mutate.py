@@ -5,18 +5,22 @@
 usage: scripts/mutate.py [option...] OUT [HEADER...]
 
 Draws mutants of the headers (default: kernels, normalize, score, ops and ad of include/heed), and runs the test file of
-each header (include/heed/A/B.hpp: tests/A/B.cpp) with each of its mutants: it must fail. The tests of --then run with
-the mutants that survive. Appends a line per mutant to OUT/mutants.tsv and skips those that it has: after an
-interruption, run the same command again. Prints the survivors that tests/mutants.txt does not explain.
+each header (include/heed/A/B.hpp: tests/A/B.cpp) with each of its mutants: it must fail. The tests of the other headers
+that were drawn, and of --then, run with the mutants that survive. Appends a line per mutant to OUT/mutants.tsv and
+skips those that it has: after an interruption, run the same command again. Prints the survivors that tests/mutants.txt
+does not explain.
 
-All mutants of a header are compiled at once: `a + b` becomes `a + mutants::at(7) + b`, which subtracts if the
-environment variable HEED_MUTANT is 7. Mutants that do not compile so (a number that is a template argument, operands
-without that operator) and those that the test does not reach are compiled one by one.
+The tests of 32 headers are compiled in one program, with all mutants: `a + b` becomes `a + mutants::at(7) + b`, which
+subtracts if the environment variable HEED_MUTANT is 7. Mutants that do not compile so (a number that is a template
+argument, operands without that operator) and those that no test reaches are compiled one by one, with the test of the
+header.
 
   --sample N      number of mutants, spread over the headers by their size (default 100)
+  --headers N     the sample comes from N headers, as many mutants from each: compiling takes less time. A header is
+                  drawn with a probability proportional to its mutants, so each mutant has the same chance
   --seed N        another sample (default 1)
   --all           all mutants of the headers
-  --then FILE...  test files for survivors, separated by commas (default: tests/properties/*.cpp)
+  --then FOLDER.. folders of tests for survivors, separated by commas (default: properties)
   --minutes N     ends after N minutes
   --list          prints the mutants and ends
   --summary       prints the shares by folder and ends
@@ -145,6 +149,18 @@ def mutants_of(header):
     return found
 
 
+def sample(mutants, size, seed, headers):
+    """Mutants ({header: list}), drawn at random; if headers > 0, from that number of headers."""
+    draw, everything = random.Random(seed), [each for some in mutants.values() for each in some]
+    if not headers or headers >= len(mutants):
+        return draw.sample(everything, min(size, len(everything)))
+    step = len(everything) / headers
+    start = draw.uniform(0, step)
+    drawn = collections.Counter(everything[int(start + i * step)].header for i in range(headers))
+    return [each for header, times in drawn.items()
+            for each in draw.sample(mutants[header], min(times * (size // headers), len(mutants[header])))]
+
+
 def switch_operator(text, at, to, token):
     """The switch of a binary operator: a + mutants::at(id) + b; for && and ||, De Morgan's law."""
     if token not in ("&&", "||"):
@@ -224,6 +240,17 @@ def test_of(header):
     name = header.relative_to(HEADERS)
     test = ROOT / "tests" / TESTS.get(str(name), name.with_suffix(".cpp"))
     return test if test.is_file() else None
+
+
+def is_combined(test):
+    """Does tests/CMakeLists.txt combine this test with others?"""
+    separate = re.search(r"set\(own_program\s([^)]*)\)", (ROOT / "tests" / "CMakeLists.txt").read_text(encoding="utf-8")).group(1).split()
+    return str(test.relative_to(ROOT / "tests").with_suffix("")) not in separate
+
+
+def tests_of(folder):
+    """The test files of a folder that can be combined in one program."""
+    return [each for each in sorted((ROOT / "tests" / folder).rglob("*.cpp")) if is_combined(each)]
 
 
 # Included before each test whose headers have switches.
@@ -343,41 +370,55 @@ class Machine:
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         return done.returncode, done.stderr
 
-    def passes(self, test, id=0):
-        """Whether the program of the test, just compiled, passes with this mutant."""
-        seconds = self.seconds.get(test) or 60  # of the processor
+    def unit(self, tests):
+        """A source file with these tests, each in a namespace, after the headers of all (see heed_unit_source)."""
+        headers, bodies = {}, ""
+        for test in tests:
+            for line in re.findall(r"^#include.*", test.read_text(encoding="utf-8"), re.M):
+                headers[re.sub(r'"(\.\./.*)"', rf'"{test.parent}/\1"', line)] = None
+            space = re.sub(r"\W", "_", str(test.relative_to(ROOT).with_suffix("")))
+            bodies += f'namespace {space} {{\n#include "{test}"\n}}\n'
+        file = self.out / f"{tests[0].relative_to(ROOT / 'tests').parts[0]}.cpp"
+        file.write_text("\n".join(headers) + "\n\n" + bodies, encoding="utf-8")
+        return file
+
+    def passes(self, program, id=0, only=None):
+        """Whether the program, just compiled, passes with this mutant; `only`: one of its tests."""
+        seconds = self.seconds.get((program, only)) or 60  # of the processor
 
         def limit():
             resource.setrlimit(resource.RLIMIT_CPU, (int(5 * seconds) + 1,) * 2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_DATA, (1 << 32, 1 << 32))
         start = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        command = [self.copy() / "program", "--abort-after=1", *([f"--source-file=*/{only.relative_to(ROOT)}"] if only else [])]
         try:
-            status = subprocess.run([self.copy() / "program", "--abort-after=1"], cwd=self.copy(), stdout=subprocess.DEVNULL,
+            status = subprocess.run(command, cwd=self.copy(), stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL, check=False, timeout=500 * seconds + 60, preexec_fn=limit,
                                     env={**os.environ, "HEED_MUTANT": str(id), "HEED_REACHED": "" if id else "reached"}).returncode
         except subprocess.TimeoutExpired:
             status = 1
         if not id and not status:
-            self.seconds.setdefault(test, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start)
+            self.seconds.setdefault((program, only), sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start)
         return status == 0
 
     def usable(self, test):
         """Whether the test passes without a change; measures it."""
-        if test not in self.seconds:
+        if (test, None) not in self.seconds:
             passed = not self.compile(test)[0] and self.passes(test)
             if not passed:
                 print(f"mutate.py: {test.relative_to(ROOT)} does not pass on its own: not used", file=sys.stderr)
-            self.seconds.setdefault(test, None)
-        return self.seconds[test] is not None
+            self.seconds.setdefault((test, None), None)
+        return self.seconds[test, None] is not None
 
     def target(self, header):
         """This worker's copy of a header."""
         return self.copy() / "include" / "heed" / header.relative_to(HEADERS)
 
-    def run_all(self, test, mutants):
-        """The killed, reached and unswitched ones of these mutants, compiled at once."""
-        unswitched, known = [], dict(enumerate(mutants, 1))
+    def run_all(self, program, tests, mutants, killed):
+        """Compiles these mutants at once, and runs the tests, which are files of the program, that reach them: that of
+        their header first. Calls killed(mutant, test). Returns the mutants that a test reaches, and those without a switch."""
+        unswitched, known, reached = [], dict(enumerate(mutants, 1)), set()
         headers = {each.header for each in mutants}
         (self.copy() / "mutants.hpp").write_text(SWITCHES.replace("COUNT", str(len(mutants))), encoding="utf-8")
         include = ("-include", self.copy() / "mutants.hpp")
@@ -389,20 +430,36 @@ class Machine:
                     self.target(header).write_text(text, encoding="utf-8")
                     for id in left:
                         unswitched.append(known.pop(id))
-                status, messages = self.compile(test, *include, *options)
+                status, messages = self.compile(program, *include, *options)
                 if not status:
                     break
-                wrong = {id for id, each in known.items() for file, lines in wrong_lines(messages, self.copy() / "include" / "heed").items()
-                         if each.header == HEADERS / file and each.lines & lines} or set(known)
+                places = wrong_lines(messages, self.copy() / "include" / "heed")
+                wrong = ({id for id, each in known.items() for file, lines in places.items() if each.header == HEADERS / file and each.lines & lines}
+                         or {id for id, each in known.items() if each.header.relative_to(HEADERS) in places} or set(known))
                 unswitched += [known.pop(id) for id in wrong]
-            if not known or not self.passes(test):
-                return [], [], mutants
-            reached = {int(id) for id in (self.copy() / "reached").read_text(encoding="utf-8").split()} & known.keys()
-            killed = [known[id] for id in sorted(reached) if not self.passes(test, id)]
-            return killed, [known[id] for id in reached], unswitched
+            self.run_switched(program, tests, known, killed, reached)
+            return reached, unswitched
         finally:
             for header in headers:
                 self.target(header).write_text(header.read_text(encoding="utf-8"), encoding="utf-8")
+
+    def run_switched(self, program, tests, known, killed, reached):
+        """Runs the compiled program with the mutants {id: mutant}."""
+        left, found = set(known), {}
+        for own in (True, False):
+            for test in tests:
+                ids = {id for id in left if (test_of(known[id].header) == test) == own}
+                if ids and test not in found:
+                    passed = self.passes(program, 0, test)
+                    if not passed:
+                        print(f"mutate.py: {test.relative_to(ROOT)} fails without a mutant: not used", file=sys.stderr)
+                    lines = (self.copy() / "reached").read_text(encoding="utf-8").split() if passed else []
+                    found[test] = {int(id) for id in lines} & known.keys()
+                    reached |= {known[id] for id in found[test]}
+                for id in sorted(ids & found.get(test, set())):
+                    if not self.passes(program, id, test):
+                        left.remove(id)
+                        killed(known[id], test)
 
     def run_one(self, test, mutant):
         """The status of a mutant, compiled alone."""
@@ -457,8 +514,9 @@ def main():
     parser = argparse.ArgumentParser(add_help=False, usage="scripts/mutate.py [option...] OUT [HEADER...]; see --help")
     for option, default in (("--sample", 100), ("--seed", 1), ("--jobs", 1)):
         parser.add_argument(option, type=int, default=default)
+    parser.add_argument("--headers", type=int, default=0, dest="drawn_headers")
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--then")
+    parser.add_argument("--then", default="properties")
     parser.add_argument("--compiler", default=shutil.which("clang++-14") or "c++")
     for option in ("--all", "--list", "--summary"):
         parser.add_argument(option, action="store_true")
@@ -474,17 +532,14 @@ def main():
     if given.summary:
         summary(read_results(records))
         return 0
-    mutants = list({each.name: each for header in headers for each in mutants_of(header)}.values())
+    by_header = {header: list({each.name: each for each in mutants_of(header)}.values()) for header in headers}
+    mutants = [each for some in by_header.values() for each in some]
     count = len(mutants)
     if not given.all:
-        mutants = random.Random(given.seed).sample(mutants, min(given.sample, count))
+        mutants = sample(by_header, given.sample, given.seed, given.drawn_headers)
     if given.list:
         print(*(each.name for each in mutants), sep="\n")
         return 0
-    then = sorted((ROOT / "tests" / "properties").glob("*.cpp"))
-    if given.then is not None:
-        then = [Path(each).resolve() for each in given.then.split(",") if each]
-
     given.out.mkdir(parents=True, exist_ok=True)
     results, machine, ends = read_results(records), Machine(given.out.resolve(), given.compiler), time.monotonic() + 60 * given.minutes
     names = {each.name for each in mutants}
@@ -498,36 +553,40 @@ def main():
             file.write(f"{status}\t{results[mutant.name][1]}\t{mutant.name}\n")
         print(f"{len(results.keys() & names)} of {len(mutants)}: {status}, {mutant.name}", file=sys.stderr)
 
-    def judge_all(test, mutants):
-        """Records the mutants that the test kills, of those that compile at once; returns the others and those to compile alone."""
-        if time.monotonic() > ends or not test:
-            return mutants, []
-        killed, reached, unswitched = machine.run_all(test, mutants)
-        for each in killed:
-            record(each, "killed", test)
-        left = [each for each in mutants if each not in killed]
-        for each in left:
-            how = "alone" if each in unswitched else "survives" if each in reached else "not reached by"
-            print(f"{how} {test.relative_to(ROOT)}: {each.name}", file=sys.stderr)
-        return left, [each for each in left if each in unswitched or each not in reached and test == test_of(each.header)]
+    def judge_all(tests, mutants):
+        """Records the mutants that these tests kill, of those that compile at once."""
+        mutants = [each for each in mutants if each not in without_switch]
+        if time.monotonic() > ends or not mutants or not tests:
+            return
+        program = machine.unit(tests) if len(tests) > 1 else tests[0]
+        here, unswitched = machine.run_all(program, tests, mutants, lambda mutant, test: record(mutant, "killed", test))
+        without_switch.update(unswitched)
+        reached.update(here)
+        for each in mutants:
+            if each.name not in results:
+                how = "alone" if each in unswitched else "survives" if each in here else "not reached by"
+                print(f"{how} {program.name}: {each.name}", file=sys.stderr)
 
-    def judge_one(test, mutant):
-        """The mutant if it survives; else records it."""
-        if time.monotonic() > ends or not machine.usable(test):
-            return mutant
-        status = machine.run_one(test, mutant)
-        return mutant if status == "survived" else record(mutant, status, test)
+    def judge_one(mutant):
+        """Records the mutant, compiled alone, if the test of its header kills it."""
+        test = test_of(mutant.header)
+        if time.monotonic() < ends and test and machine.usable(test):
+            status = machine.run_one(test, mutant)
+            if status != "survived":
+                record(mutant, status, test)
 
+    without_switch, reached = set(), set()
+    tests = list(dict.fromkeys(filter(None, map(test_of, (each.header for each in waiting)))))
+    combined = [each for each in tests if is_combined(each)]
+    programs = [[each] for each in tests if each not in combined] + [combined[i:i + 32] for i in range(0, len(combined), 32)]
+    begun = set()
+    for program in programs + [tests_of(folder) for folder in filter(None, given.then.split(","))]:
+        begun.update(program)  # the survivors of the earlier programs, too
+        judge_all(program, [each for each in waiting if each.name not in results and (test_of(each.header) in begun or program not in programs)])
+    left = [each for each in waiting if each.name not in results]
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        groups = [[each for each in waiting if each.header == header] for header in headers]
-        judged = list(pool.map(lambda group: judge_all(test_of(group[0].header), group) if group else ([], []), groups))
-        alone = [each for _, some in judged for each in some]
-        survived = list(pool.map(lambda each: judge_one(test_of(each.header), each), alone))
-        left = [each for all_left, some in judged for each in all_left if each not in some] + [each for each in survived if each]
-        for test in then:
-            left, alone = judge_all(test, left) if left else ([], [])
-            survived = list(pool.map(lambda each, test=test: judge_one(test, each), alone))
-            left = [each for each in left if each not in alone] + [each for each in survived if each]
+        list(pool.map(judge_one, [each for each in left if each in without_switch or each not in reached]))
+    left = [each for each in left if each.name not in results]
     for each in left if time.monotonic() < ends else []:
         record(each, "survived")
     explained = EXPLAINED.read_text(encoding="utf-8").splitlines() if EXPLAINED.is_file() else []

@@ -173,6 +173,14 @@ TEST_CASE("a program that runs different operations on rows than without rows")
     });
 }
 
+TEST_CASE("a program within a program")
+{
+    check([](const auto& x, const auto& w) {
+        const auto inner = [](const auto& a, const auto& b) { return ops::tanh(ops::linear(doubled(a), b)); };
+        return doubled(heed::detail::apply_by_rows(inner, 1, std::tie(x), std::tie(w)));
+    });
+}
+
 TEST_CASE("release_workspace frees the tape of a row")
 {
     release_workspace();

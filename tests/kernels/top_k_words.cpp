@@ -245,6 +245,29 @@ TEST_CASE_TEMPLATE("threads that share the columns of a large matrix find the sa
     }
 }
 
+TEST_CASE_TEMPLATE("a row with fewer numbers than requested words: the missing words are V", T, float, double)
+{
+    const std::size_t V = 3, most = 3;
+    const list<T> x{std::numeric_limits<T>::quiet_NaN(), 2, std::numeric_limits<T>::quiet_NaN()};
+    kernels::panels<T> W;
+    W.pack(1, V, x.data(), V);
+    list<T> bias(W.columns_of_panels(), -infinity<T>);
+    std::fill_n(bias.begin(), V, T(0));
+    const T t = 1;
+    for (const bool of_product : {false, true}) {
+        list<std::uint32_t> words(most);
+        list<T> log_p(most);
+        const top_k_words<T> wanted{most, nullptr, words.data(), log_p.data(), nullptr};
+        if (of_product)
+            output_top_k<T>(1, &t, W, bias.data(), wanted);
+        else
+            log_softmax_top<T>(1, V, x.data(), nullptr, wanted);
+        CHECK(words == list<std::uint32_t>{1, V, V});
+        CHECK(log_p[1] == -infinity<T>);
+        CHECK(log_p[2] == -infinity<T>);
+    }
+}
+
 TEST_CASE_TEMPLATE("the top words of low logits, after a row of high ones", T, float, double)
 {
     constexpr std::size_t L = simd::lanes<T>, V = 12 * L + 1;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
@@ -43,6 +45,31 @@ TEST_CASE("gumbel: hard weights forward, the gradient of the soft weights backwa
     CHECK(support::contains(
         support::message_of<error>([&] { normalize::gumbel{.tau = 0}(scores, no_state{}, plain_step_context{real}); }),
         "normalize::gumbel: tau is 0.000000 but must be a finite number above 0"));
+}
+
+TEST_CASE("gumbel noise: a hidden score has no gradient; the maximum score takes away the sum of the others")
+{
+    auto scores = random({2, 5}, 1);
+    scores(0, 2) = scores(1, 0) = -std::numeric_limits<double>::infinity();
+    const auto upstream = random({2, 5}, 2);
+    const lengths real{5, 3};
+    ad::tape<double> on;
+    const auto e = on.parameter(scores);
+    on.backward(ops::dot(ops::add_gumbel(e, real, 7u, 1.0), upstream));
+    const auto gradient = copy_of(on.gradient(e));
+    for (std::size_t b = 0; b < 2; ++b) {
+        const double* const row = scores.data() + 5 * b;
+        const std::size_t n = b == 0 ? 5 : 3;
+        const auto top = static_cast<std::size_t>(std::max_element(row, row + n) - row);
+        double sum = 0;
+        for (std::size_t j = 0; j < 5; ++j) {
+            CAPTURE(j);
+            const bool hidden = j >= n || std::isinf(row[j]);
+            if (j != top) CHECK(gradient(b, j) == (hidden ? 0 : upstream(b, j)));
+            sum += gradient(b, j);
+        }
+        CHECK(std::abs(sum) < 1e-15);
+    }
 }
 
 TEST_CASE("gumbel satisfies the contracts") { check_contracts_of(normalize::gumbel{}); }

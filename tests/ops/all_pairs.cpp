@@ -78,12 +78,14 @@ TEST_CASE("a value without weight and gradient may be NaN")
 {
     auto values = random({2, 3, 4}, 1);
     auto clean = values;
-    for (std::size_t d = 0; d < 4; ++d) {
-        values(1, 2, d) = not_a_number;
-        clean(1, 2, d) = 0;
+    for (const std::size_t b : {0u, 1u}) {
+        for (std::size_t d = 0; d < 4; ++d) {
+            values(b, 2, d) = not_a_number;
+            clean(b, 2, d) = 0;
+        }
     }
     auto weights = random({4, 3}, 2);
-    weights(2, 2) = weights(3, 2) = 0;
+    for (std::size_t i = 0; i < 4; ++i) weights(i, 2) = 0;
     const array<double, 3> contexts = ops::bmm(weights, values), must = ops::bmm(weights, clean);
     for (std::size_t i = 0; i < must.size(); ++i) CHECK(contexts.data()[i] == support::approx(must.data()[i]));
 

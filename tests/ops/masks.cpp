@@ -141,4 +141,31 @@ TEST_CASE("clear_padding: zeros beyond the length")
     CHECK(cleared(0, 1, 0) == x(0, 1, 0));
     CHECK(cleared(1, 0, 0) == 0);
     CHECK(cleared(2, 1, 0) == 0);
+    CHECK(message_of<shape_error>([&] {
+              (void)ops::clear_padding(x, lengths{2, 0, 3});
+          }) == "clear_padding: the length of row 2 is 3 but there are only 2 positions");
+}
+
+TEST_CASE("add_mask: the same number for all dimensions; -inf even at NaN, without gradient")
+{
+    auto e = random({2, 3, 4}, 1);
+    e(1, 2, 3) = not_a_number;
+    auto mask = random({2, 3}, 2);
+    mask(0, 1) = mask(1, 2) = -infinity;
+    ad::tape<double> on;
+    const auto scores = on.parameter(e);
+    const auto added = on.parameter(mask);
+    const auto y = ops::add_mask(scores, added);
+    const auto d_y = support::uneven(e.shape());
+    on.backward(ops::dot(y, d_y));
+    for (std::size_t i = 0; i < 6; ++i) {
+        const bool hidden = mask.data()[i] == -infinity;
+        double sum = 0;
+        for (std::size_t k = 4 * i; k < 4 * i + 4; ++k) {
+            CHECK(y.value().data[k] == (hidden ? -infinity : e.data()[k] + mask.data()[i]));
+            CHECK(on.gradient(scores).data[k] == (hidden ? 0 : d_y.data()[k]));
+            sum += hidden ? 0 : d_y.data()[k];
+        }
+        CHECK(on.gradient(added).data[i] == support::approx(sum));
+    }
 }

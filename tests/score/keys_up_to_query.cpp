@@ -57,6 +57,7 @@ TEST_CASE("part of a batch has the counts of its rows, and a window its first ke
     const lengths_view count = now.count;  // 2, 1, 0
     CHECK(ops::detail::keys_of_row(count, cut.first, 0, 2) == 1);
     CHECK(ops::detail::keys_of_row(count, cut.first, 2, 2) == 0);
+    CHECK(ops::detail::keys_of_row(count, lengths_view{}, 0, 3) == 2);
     CHECK(ops::detail::keys_of_row(count, lengths_view{}, 0, 1) == 1);   // only one of the two is visible
     CHECK(ops::detail::keys_of_row(lengths{1}, lengths{3}, 0, 2) == 0);  // the window begins after the query
 }

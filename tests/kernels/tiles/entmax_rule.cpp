@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kinds = 9;
 
 /// Scores of a register of rows, [count][lanes], with a maximum of 0: one kind per lane, `kind` in the first lane.
+/// Infinite numbers follow, which must not be read.
 template <class T>
 std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
 {
@@ -62,6 +63,7 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
         for (std::size_t j = 0; j < count; ++j) top = std::max(top, e[j * simd::lanes<T> + i]);
         for (std::size_t j = 0; j < count; ++j) e[j * simd::lanes<T> + i] -= top;
     }
+    e.resize(e.size() + simd::lanes<T>, std::numeric_limits<T>::infinity());
     return e;
 }
 
@@ -143,14 +145,40 @@ TEST_CASE("powers of floats compared with double, also near 1 and for NaN")
     CHECK(std::isnan(kernels::tiles::power_of(nan, nan, 3.0F)[0]));
 }
 
-TEST_CASE("slopes of small weights")
+TEST_CASE_TEMPLATE("slopes of small weights", T, float, double)
 {
-    const kernels::tiles::entmax_of_head<float> rule(0.3F);
-    for (const float w : {1.0F, 0.5F, 0.7F, 1e-3F, 1e-12F, 1e-30F}) {
-        const double must = std::pow(static_cast<double>(w), 0.7);
-        CHECK(std::abs(static_cast<double>(rule.slope(simd::splat(w))[0]) / must - 1) < 1e-5);
+    const kernels::tiles::entmax_of_head<T> rule(T(0.3));
+    for (const double w : {1.0, 0.5, 0.7, 1e-3, 1e-12, 1e-30}) {
+        const double must = std::pow(w, 0.7);
+        CHECK(std::abs(static_cast<double>(rule.slope(simd::splat(static_cast<T>(w)))[0]) / must - 1) < 1e-5);
     }
-    CHECK(rule.slope(simd::vec<float>{})[0] == 0);
+    CHECK((rule.slope(simd::vec<T>{})[0] == 0));
+}
+
+TEST_CASE_TEMPLATE("the derivative of a weight with respect to delta, and of delta with respect to a", T, float, double)
+{
+    for (const double delta : {0.01, 0.3, 0.9}) {
+        const kernels::tiles::entmax_of_head<T> rule(static_cast<T>(delta));
+        for (const double w : {1.0, 0.9, 0.5, 0.1, 1e-3}) {
+            const double over = (std::pow(w, delta) - 1) / delta;  // w = (1 + delta over)^{1/delta}
+            const auto weight = [over](double d) { return std::exp(std::log1p(d * over) / d); };
+            const double must = (weight(delta + 1e-5) - weight(delta - 1e-5)) / 2e-5;
+            const double is = static_cast<double>(rule.bend(simd::splat(static_cast<T>(w)))[0]);
+            CAPTURE(delta);
+            CAPTURE(w);
+            CHECK(std::abs(is - must) <= 1e-4 * std::abs(must) + 1e-9);
+        }
+        CHECK((rule.bend(simd::vec<T>{})[0] == 0));
+    }
+    for (const double a : {-2.0, 0.0, 1.5}) {
+        const auto delta = [](double x) {
+            return static_cast<double>(kernels::tiles::entmax_delta(static_cast<T>(x)));
+        };
+        CHECK(std::abs(delta(a) - 1 / (1 + std::exp(-a))) <= 1e-6);
+        const kernels::tiles::entmax_of_head<T> rule(static_cast<T>(delta(a)));
+        const double slope = (delta(a + 0.01) - delta(a - 0.01)) / 0.02;
+        CHECK(std::abs(static_cast<double>(rule.of_number(T(2))) - 2 * slope) <= 1e-4);
+    }
 }
 
 namespace {

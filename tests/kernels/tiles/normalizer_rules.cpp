@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -43,7 +44,7 @@ TEST_CASE_TEMPLATE("weights and slopes of a score match the definition; a masked
                    double)
 {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    for (const double e : {-3.0, -0.5, 0.0, 0.75, 2.0}) {
+    for (const double e : {-3.0, -0.5, 0.0, 0.375, 0.75, 2.0}) {
         CHECK(std::fabs(weight_of<T, 2>(tiles::softmax{}, e, {2, 0.25}) - std::exp(e - 2) / 4) <= rounding<T>);
         CHECK(std::fabs(weight_of<T, 0>(tiles::sigmoid{0.5}, e, {}) - sigmoid(e + 0.5)) <= rounding<T>);
         CHECK(std::fabs(weight_of<T, 0>(tiles::learned_sigmoid{}.of_head(T(0.5)), e, {}) - sigmoid(e + 0.5)) <=
@@ -86,6 +87,77 @@ TEST_CASE_TEMPLATE("stick-breaking from the last key takes fractions of the rest
         }
         CHECK(worst <= rounding<T>);
         CHECK(std::fabs(sum + left - 1) <= rounding<T>);
+    }
+}
+
+TEST_CASE("stick-breaking: gradients of scores, also after a part of 0 and before a part of 1")
+{
+    using V = simd::vec<double>;
+    const std::vector<double> d_weights{0.5, -1, 2, 0.25, -0.75};
+    const auto weights_of = [](const std::vector<double>& e, std::vector<double>& parts) {
+        tiles::stick_breaking::stick<V> rest;
+        std::vector<double> weights(e.size());
+        for (std::size_t j = e.size(); j-- > 0;) {
+            V part;
+            weights[j] = tiles::stick_breaking::next_weight(simd::splat(e[j]), rest, part)[0];
+            parts[j] = part[0];
+        }
+        return weights;
+    };
+    const auto loss = [&](const std::vector<double>& e) {
+        std::vector<double> parts(e.size());
+        const auto weights = weights_of(e, parts);
+        return std::inner_product(weights.begin(), weights.end(), d_weights.begin(), 0.0);
+    };
+    for (const std::vector<double>& e :
+         {std::vector<double>{0.5, -1, 0, 1, -0.5}, {0.5, -1, 100, 1, -0.5}, {0.5, -1, 0, -infinity, -0.5}}) {
+        std::vector<double> parts(e.size());
+        const auto weights = weights_of(e, parts);
+        const V all = simd::splat(loss(e));
+        V later{};
+        for (std::size_t j = e.size(); j-- > 0;) {
+            const V part = simd::splat(parts[j]);
+            const V pulled = tiles::stick_breaking::pulled(simd::splat(weights[j]), simd::splat(d_weights[j]));
+            later = tiles::stick_breaking::later_than(part, later + pulled, all);
+            CAPTURE(j);
+            if (parts[j] == 1) CHECK((later[0] == all[0]));
+            auto above = e, below = e;
+            above[j] += 1e-5;
+            below[j] -= 1e-5;
+            const double slope = tiles::stick_breaking::gradient(part, pulled, all - later)[0];
+            CHECK(std::fabs(slope - (loss(above) - loss(below)) / 2e-5) <= 1e-9);
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("sparse weights sum to 1, and their bound does not depend on the maximum", T, float, double)
+{
+    const auto check = [](const auto& rule) {
+        constexpr std::size_t L = simd::lanes<T>;
+        auto e = waves<T>(20 * L, 1, 3);
+        const simd::vec<T> top = simd::splat(*std::max_element(e.begin(), e.end()));
+        const auto tau = rule.solve(20, e.data(), L, top, simd::splat(static_cast<T>(rule.first)));
+        for (std::size_t i = 0; i < L; ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 20; ++j)
+                sum += weight_of<T, 2>(rule, e[j * L + i], {static_cast<double>(top[0]), static_cast<double>(tau[i])});
+            CHECK(std::fabs(sum - 1) <= 10 * rounding<T>);
+        }
+        const auto by = simd::splat(T(0.5));
+        CHECK(std::fabs(rule.bound(top + by, rule.moved(tau, by))[0] - rule.bound(top, tau)[0]) <= 10 * rounding<T>);
+    };
+    check(tiles::sparse_weights<1>{});
+    check(tiles::sparse_weights<2>{});
+}
+
+TEST_CASE_TEMPLATE("top-k: the k-th largest score, or -inf if there are fewer", T, float, double)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    std::vector<T> e(5 * L, static_cast<T>(-infinity));
+    for (std::size_t j = 0; j < 4; ++j) std::fill_n(e.begin() + static_cast<std::ptrdiff_t>((j * 3 % 4) * L), L, T(j));
+    for (const std::size_t k : {1u, 2u, 4u, 5u}) {
+        const auto least = tiles::top_k{k}.solve(5, e.data(), L, simd::splat(T(3)), simd::vec<T>{});
+        CHECK((least[0] == (k > 4 ? static_cast<T>(-infinity) : static_cast<T>(4 - k))));
     }
 }
 
