@@ -211,6 +211,7 @@ TEST_CASE("losses")
     CHECK_CURVATURE(ops::cross_entropy, with(some_words(), 0.1), random({2, 3, 2}, 5), random({2, 4}, 6),
                     random({4}, 7));
     CHECK_CURVATURE(ops::cross_entropy_per_word, with(some_words(), 0.1), logits);
+    CHECK_CURVATURE(ops::symmetric_kl, with(some_words()), logits, random(logits.shape(), 9));
 }
 
 TEST_CASE("penalties on weights")
