@@ -98,13 +98,14 @@ class Runs:
         return [float(row[metric]) for row in self.of(system) if row[metric] != "-"]
 
     def log(self, row):
-        """The training log of a run: a list of numbers by column."""
+        """The training log of a run: a list of numbers by column; NaN for an empty cell, such as the speed of an epoch
+        whose validation alone was resumed."""
         path = self.folder / f"{row['system']}.{row['seed']}.csv"
         if not path.is_file():
             raise Problem(f"{path}: is missing")
         with open(path, encoding="utf-8", newline="") as file:
             epochs = list(csv.DictReader(file))
-        return {name: [float(epoch[name]) for epoch in epochs] for name in epochs[0]}
+        return {name: [float(epoch[name] or "nan") for epoch in epochs] for name in epochs[0]}
 
     @functools.lru_cache(maxsize=None)
     def sentences(self, system, seed):
