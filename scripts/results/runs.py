@@ -98,8 +98,8 @@ class Runs:
         return [float(row[metric]) for row in self.of(system) if row[metric] != "-"]
 
     def log(self, row):
-        """The training log of a run: a list of numbers by column; NaN for an empty cell, such as the speed of an epoch
-        whose validation alone was resumed."""
+        """The training log of a run: a list of numbers by column; NaN for an empty cell, such as the speed if only the
+        validation of an epoch was resumed."""
         path = self.folder / f"{row['system']}.{row['seed']}.csv"
         if not path.is_file():
             raise Problem(f"{path}: is missing")

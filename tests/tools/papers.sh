@@ -75,8 +75,8 @@ grep -q 'slow.1' output || fail "another run was resumed: $(cat output)"
 sed -i 's/--attention none/--attention temporal/' tiny.runs
 refuses 'tiny.tsv:3: was run with other options than tiny.runs has now' tiny.runs . out
 
-# A page of these runs, with the curves of their logs and the weights of a model. An epoch whose validation alone was
-# resumed has no speed.
+# A page of these runs, with the curves of their logs and the weights of a model. If only the validation of
+# an epoch was resumed, it has no speed.
 sed -i '2s/,[^,]*$/,/' tiny/slow.1.csv
 mkdir -p docs/results docs/pictures
 sed -i 's/--attention temporal/--attention none/' tiny.runs
