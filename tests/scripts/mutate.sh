@@ -23,6 +23,7 @@ inline int less_one(int x)
     return y - 1;
 }
 END
+echo 'set(own_program )' >tests/CMakeLists.txt
 echo 'int test(); int main() { return test(); }' >tests/main.cpp
 test_of() { printf '#include <heed/score/one.hpp>\nint test() { return %s ? 0 : 1; }\n' "$1" >tests/score/one.cpp; }
 mutate() { python3 scripts/mutate.py --all --compiler c++ "$@" include/heed/score/one.hpp; }
@@ -46,7 +47,7 @@ status=0
 mutate out >report 2>log || status=$?
 ((status == 1)) || fail "an unexplained survivor: status $status"
 same='score/one.hpp: if (x > 0) y += 2 * x;  =>  if (x >= 0) y += 2 * x;' # 2 · 0
-grep -qxF "$same" report || fail "not the only survivor: $(cat report)"
+grep -qxF "$same" report || fail "not the only survivor: $(cat report log)"
 grep -qx '1 survivors are not explained' report || fail "the survivors: $(cat report)"
 grep -qx '| score | 10 | 0 | 9 | 1 | 90.0 |' report || fail "the table: $(cat report)"
 echo "$same" >tests/mutants.txt
