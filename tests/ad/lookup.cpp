@@ -84,4 +84,18 @@ TEST_CASE("rows outside the table are rejected")
     CHECK(says({2, 1}, 2) != "");
     CHECK(says({1}, 3) != "");
     CHECK(says({1, 5}, 2) == "");
+
+    const auto numbers_of_table = random({12}, 1);
+    const auto flat = on.parameter(numbers_of_table);
+    const auto fits = [&](std::uint32_t id, std::size_t width) {
+        const std::vector<std::uint32_t> ids{id};
+        return support::message_of<shape_error>([&] {
+                   ad::set_gradient_rows(flat, ad::sparse_gradient<double>{ids, numbers.data(), width});
+               }) == "";
+    };
+    CHECK(fits(5, 2));
+    CHECK(fits(11, 1));
+    CHECK_FALSE(fits(6, 2));
+    CHECK_FALSE(fits(12, 1));
+    CHECK_FALSE(fits(0, 0));
 }

@@ -164,6 +164,8 @@ TEST_CASE("chunks of keys and values, selected rows and dropped positions equal 
     check(heads(score::rotary{score::scaled_dot{}}));
     // These policies need all positions.
     check<drops::none>(with(score::forgetting{score::rotary{score::dot{}}, random({N, 1}, 12), random({1}, 13)}));
+    check<drops::none>(attention{score::forgetting{score::dot{}, random({N, 1}, 12), random({1}, 13)},
+                                 normalize::sigmoid{}, combine::weighted_sum{}});
     check<drops::none>(with(score::with_location{additive(), random({2, 3}, 14), random({2, 4}, 15)}));
 }
 

@@ -174,6 +174,42 @@ void check_scores(std::size_t registers)
     }
 }
 
+TEST_CASE("gradients: plain loops agree for keys and values wider than a register, of several sentences")
+{
+    constexpr std::size_t B = 3, P = 5, A = 2 * simd::lanes<double> + 3, D = simd::lanes<double> + 2;
+    const std::vector<std::size_t> lengths{5, 3, 0};
+    const auto query = random({B, A}, 1), d_context = random({B, D}, 4), d_weights = random({B, P}, 5);
+    const auto keys = random({B, P, A}, 2), values = random({B, P, D}, 3);
+    const kernels::dot_step<double> step{B, P, A, D, lengths.data(), query.data(), keys.data(), values.data()};
+    std::vector<double> weights(B * P), context(B * D);
+    kernels::dot_forward(step, weights.data(), context.data());
+    std::vector<double> d_query(B * A, 0.25), d_keys(B * P * A, 0.25), d_values(B * P * D, 0.25);
+    auto must_query = d_query, must_keys = d_keys, must_values = d_values;
+    for (std::size_t b = 0; b < B; ++b) {
+        std::vector<double> d_alpha(lengths[b]);
+        double mean = 0;
+        for (std::size_t j = 0; j < lengths[b]; ++j) {
+            d_alpha[j] = d_weights(b, j);
+            for (std::size_t i = 0; i < D; ++i) d_alpha[j] += d_context(b, i) * values(b, j, i);
+            mean += weights[b * P + j] * d_alpha[j];
+        }
+        for (std::size_t j = 0; j < lengths[b]; ++j) {
+            const double w = weights[b * P + j], d_score = w * (d_alpha[j] - mean);
+            for (std::size_t i = 0; i < A; ++i) must_query[b * A + i] += d_score * keys(b, j, i);
+            for (std::size_t i = 0; i < A; ++i) must_keys[(b * P + j) * A + i] += d_score * query(b, i);
+            for (std::size_t i = 0; i < D; ++i) must_values[(b * P + j) * D + i] += w * d_context(b, i);
+        }
+    }
+    kernels::dot_backward(step, weights.data(), d_context.data(), d_weights.data(), d_query.data(), d_keys.data(),
+                          d_values.data());
+    const auto check = [](const std::vector<double>& is, const std::vector<double>& must) {
+        for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == doctest::Approx(must[i]).epsilon(1e-12));
+    };
+    check(d_query, must_query);
+    check(d_keys, must_keys);
+    check(d_values, must_values);
+}
+
 TEST_CASE("keys that are some registers wide have the same scores as one key at a time")
 {
     for (const std::size_t registers : {1u, 2u, 3u, 4u, 8u}) {

@@ -154,6 +154,7 @@ TEST_CASE("permuted axes, and slices of an axis")
             }
         }
     }
+    CHECK(ops::permuted(array<double, 0>{2.5})() == 2.5);
     CHECK_GRADIENT([](const auto& a) { return ops::permuted(a, 2, 0, 1); }, x);
     CHECK_GRADIENT([](const auto& a) { return ops::slice(a, 0, 1, 2); }, x);
     CHECK_GRADIENT([](const auto& a) { return ops::slice(a, 2, 1, 3); }, x);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <algorithm>
@@ -252,6 +253,32 @@ TEST_CASE("other normalizers than softmax: compared with the definition and fini
     check_rule(kernels::tiles::top_k{1}, 1);
     check_rule(kernels::tiles::top_k{5}, 1);
     check_rule(kernels::tiles::top_k{100}, 1);
+}
+
+TEST_CASE("a number for each head: every head of every sentence equals one head with its number, with gradients")
+{
+    constexpr std::size_t B = 2, S = 3, T = 5, H = 2, d = 3, D = 4;
+    const auto q = random({B, S, H * d}, 1), k = random({B, T, H * d}, 2), v = random({B, T, H * D}, 3);
+    const array<double, 1> biases{-0.5, 1.5}, none(shape_of_rank<1>{0}), table{0.0};
+    const lengths real{5, 4};
+    const auto both = [&](const auto& queries, const auto& keys, const auto& values, const auto& numbers) {
+        const ops::attend_tiled_op attend{kernels::tiles::unmodified{},
+                                          detail::as_predicate(kernels::tiles::unmasked{}),
+                                          kernels::tiles::learned_sigmoid{}};
+        return attend(queries, keys, values, none, numbers, table, real, ops::heads_of{.heads = H, .groups = H});
+    };
+    const array<double, 3> c = both(q, k, v, biases);
+    for (std::size_t h = 0; h < H; ++h) {
+        const ops::attend_tiled_op attend{kernels::tiles::unmodified{},
+                                          detail::as_predicate(kernels::tiles::unmasked{}),
+                                          kernels::tiles::sigmoid{biases(h)}};
+        const array<double, 3> alone =
+            attend(ops::slice_columns(q, h * d, (h + 1) * d), ops::slice_columns(k, h * d, (h + 1) * d),
+                   ops::slice_columns(v, h * D, (h + 1) * D), real, ops::heads_of{});
+        for (std::size_t i = 0; i < alone.size(); ++i)
+            CHECK(c.data()[(i / D * H + h) * D + i % D] == support::approx(alone.data()[i]));
+    }
+    CHECK_GRADIENT(both, q, k, v, biases);
 }
 
 TEST_CASE("range masks with each normalizer of heed::compiled: compared with the definition and finite differences")
