@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
@@ -101,6 +102,61 @@ void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
 
 }  // namespace detail
 
+/// A = Σ_j f(j, last) k_j v_jᵀ over the rows added so far. Uses the memory of a scratch.
+template <class T, class Fading>
+class sum_over_rows {
+public:
+    sum_over_rows(std::size_t width, std::size_t depth, const Fading& fading, scratch& memory)
+        : width_(width), depth_(depth), fading_(fading), memory_(memory), A_(memory.take<T>(width * depth))
+    {}
+
+    std::size_t rows() const { return rows_; }
+
+    /// Adds the next n rows, at most rows_of_chunk; overwrites k.
+    void add(std::size_t n, T* k, const T* v)
+    {
+        using blas::op;
+        if (n == 0) return;
+        const std::size_t last = rows_ + n - 1;
+        fade(n, k, [&](std::size_t r) { return fading_(rows_ + r, last); });
+        const T left = rows_ > 0 ? fading_(rows_ - 1, last) : T(0);
+        if (rows_ <= rows_added_plainly) {
+            blas::gemm(op::transposed, op::plain, width_, depth_, n, k, width_, v, depth_, left, A_, depth_);
+        } else {
+            const std::size_t size = width_ * depth_;
+            if (lost_ == nullptr) {
+                more_ = memory_.take<T>(size), lost_ = detail::filled(memory_, size, T(0));
+            }
+            blas::gemm(op::transposed, op::plain, width_, depth_, n, k, width_, v, depth_, T(0), more_, depth_);
+            detail::add_faded(size, left, more_, lost_, A_);
+        }
+        rows_ += n;
+    }
+
+    /// y_r += f(last, at(r)) x_r A for n rows; overwrites x.
+    void read(std::size_t n, T* x, const auto& at, T* y) const
+    {
+        if (rows_ == 0) return;
+        fade(n, x, [&](std::size_t r) { return fading_(rows_ - 1, at(r)); });
+        blas::gemm(blas::op::plain, blas::op::plain, n, depth_, width_, x, width_, A_, depth_, T(1), y, depth_);
+    }
+
+private:
+    std::size_t width_, depth_, rows_ = 0;
+    const Fading& fading_;
+    scratch& memory_;
+    T *A_, *more_ = nullptr, *lost_ = nullptr;  // the sum of a chunk, and the rounding error of adding it to A
+
+    void fade(std::size_t n, T* rows, const auto& left) const
+    {
+        for (std::size_t r = 0; r < n && !fading_.none(); ++r) {
+            T* const row = rows + r * width_;
+            simd::transform(
+                width_, row, [f = left(r)](auto number) { return f * number; }, row);
+        }
+    }
+};
+
 /// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is a
 /// function (first, count, from) that receives them. Rows have width `width` (x, k) and `depth` (v, y).
 template <class T>
@@ -111,65 +167,38 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     constexpr std::size_t C = rows_of_chunk;
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
-    T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
-    T *more = nullptr, *lost = nullptr;  // the sum of a chunk, and the rounding error of adding it to A
-    const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
-        for (std::size_t r = 0; r < n && !fading.none(); ++r) {
-            T* const row = rows + r * width;
-            simd::transform(
-                width, row, [f = left(r)](auto number) { return f * number; }, row);
-        }
-    };
-    std::size_t behind = 0;                 // rows of k and v in A
-    const auto fold = [&](std::size_t n) {  // the next n, from ks and vs
-        if (n == 0) return;
-        const std::size_t last = behind + n - 1;
-        fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
-        const T left = behind > 0 ? fading(behind - 1, last) : T(0);
-        if (behind <= rows_added_plainly) {
-            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, left, A, depth);
-        } else {
-            if (lost == nullptr) {
-                more = here.take<T>(width * depth), lost = detail::filled(here, width * depth, T(0));
-            }
-            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
-            detail::add_faded(width * depth, left, more, lost, A);
-        }
-        behind += n;
-    };
+    T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth);
+    sum_over_rows<T, std::remove_cvref_t<decltype(fading)>> behind(width, depth, fading, here);
     // The number of rows visible to row i, not yet capped at `inputs`.
     const auto ahead = [&](std::size_t i) {
         return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(i) + shift + 1));
     };
     const std::size_t before_first = std::min(inputs, ahead(0) - (ahead(0) > 0 ? 1 : 0));
-    while (behind < before_first) {
-        const std::size_t n = std::min(C, before_first - behind);
-        k(behind, n, ks);
-        v(behind, n, vs);
-        fold(n);
+    while (behind.rows() < before_first) {
+        const std::size_t n = std::min(C, before_first - behind.rows());
+        k(behind.rows(), n, ks);
+        v(behind.rows(), n, vs);
+        behind.add(n, ks, vs);
     }
     for (std::size_t i = 0; i < outputs; i += C) {
-        const std::size_t n = std::min(C, outputs - i), end = std::max(behind, std::min(inputs, ahead(i + n - 1)));
-        const std::size_t own = end - behind;
+        const std::size_t n = std::min(C, outputs - i), begin = behind.rows();
+        const std::size_t own = std::max(begin, std::min(inputs, ahead(i + n - 1))) - begin;
         x(i, n, xs);
         if (own > 0) {
-            k(behind, own, ks);
-            v(behind, own, vs);
+            k(begin, own, ks);
+            v(begin, own, vs);
             blas::gemm(op::plain, op::transposed, n, own, width, xs, width, ks, width, T(0), pairs, own);
             for (std::size_t r = 0; r < n; ++r) {
-                const std::size_t seen = ahead(i + r), of_own = std::min(own, seen > behind ? seen - behind : 0);
+                const std::size_t seen = ahead(i + r), of_own = std::min(own, seen > begin ? seen - begin : 0);
                 T* const row = pairs + r * own;
-                if (of_own > 0 && !fading.none()) fading(of_own, row, behind, seen - 1);
+                if (of_own > 0 && !fading.none()) fading(of_own, row, begin, seen - 1);
                 std::fill(row + of_own, row + own, T(0));
             }
         }
         blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
-        if (behind > 0) {  // all rows in A are visible to every row
-            fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
-            blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
-        }
+        behind.read(n, xs, [&](std::size_t r) { return ahead(i + r) - 1; }, ys);  // every row sees all of these
         y(i, n, ys);
-        fold(own);
+        behind.add(own, ks, vs);
     }
 }
 

@@ -21,6 +21,23 @@ namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
+/// Reverses the order of the rows.
+template <class T>
+void turn_rows(std::size_t count, std::size_t width, T* rows)
+{
+    for (std::size_t r = 0; r < count / 2; ++r)
+        std::swap_ranges(rows + r * width, rows + (r + 1) * width, rows + (count - 1 - r) * width);
+}
+/// A function (first, count, to) like `get`, which has n rows, with the rows counted from the last.
+template <class T>
+auto last_first(std::size_t n, std::size_t width, const auto& get)
+{
+    return [n, width, &get](std::size_t first, std::size_t count, T* to) {
+        get(n - first - count, count, to);
+        turn_rows(count, width, to);
+    };
+}
+
 /// The sums of one sentence's rows, over the keys visible to each query and over the queries that see each key, where
 /// keys decay with age.
 template <class T>
@@ -51,23 +68,17 @@ struct sums_with_age {
 
     /// over_queries for causal queries: rows, and `fading`, are in reverse order.
     static void from_last(std::size_t S, std::size_t n, std::size_t width, std::size_t depth, const auto& fading,
-                          const auto& x, const auto& k, const auto& v, const auto& put)
+                          const auto& x, const auto& k, const auto& v, const auto& put, std::ptrdiff_t shift = 0)
     {
         scratch here;
         T* const turned = here.take<T>(kernels::rows_of_chunk * depth);
-        const auto last_first = [](std::size_t rows, std::size_t row, const auto& get) {
-            return [rows, row, &get](std::size_t first, std::size_t count, T* to) {
-                get(rows - first - count, count, to);
-                turn(count, row, to);
-            };
-        };
         const auto put_back = [&](std::size_t first, std::size_t count, const T* from) {
             std::copy_n(from, count * depth, turned);
-            turn(count, depth, turned);
+            turn_rows(count, depth, turned);
             put(n - first - count, count, static_cast<const T*>(turned));
         };
-        kernels::sums_over_past<T>(n, S, 0, width, depth, fading, last_first(n, width, x), last_first(S, width, k),
-                                   last_first(S, depth, v), put_back);
+        kernels::sums_over_past<T>(n, S, shift, width, depth, fading, last_first<T>(n, width, x),
+                                   last_first<T>(S, width, k), last_first<T>(S, depth, v), put_back);
     }
 
 private:
@@ -91,12 +102,6 @@ private:
             }
         };
     }
-    /// Reverses the order of the rows.
-    static void turn(std::size_t count, std::size_t width, T* rows)
-    {
-        for (std::size_t r = 0; r < count / 2; ++r)
-            std::swap_ranges(rows + r * width, rows + (r + 1) * width, rows + (count - 1 - r) * width);
-    }
 };
 
 /// Sums where a key decays by the gates of later positions, for causal queries.
@@ -117,6 +122,18 @@ struct sums_with_gates {
         sums_with_age<T>::from_last(S, n, width, depth, kernels::fading_by_gates<T>{c_from_last}, x, k, v, put);
     }
 };
+
+/// The sums −F of a sentence in contiguous memory, forward and reversed. The caller opens a scratch.
+template <class T>
+sums_with_gates<T> sums_of_gates(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
+{
+    T *const c = workspace_family::take<T>(n), *const from_last = workspace_family::take<T>(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
+        from_last[n - 1 - j] = -c[j];
+    }
+    return {S, n, c, from_last};
+}
 
 /// The shape of contexts, where keys are wider than queries by `wider`.
 inline shape_of_rank<3> shape_by_sums(const char* where, const shape_of_rank<3>& q, const shape_of_rank<3>& k,
@@ -300,7 +317,7 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
         const std::size_t S = queries.shape[1];
         detail::each_sentence(queries.shape[0], [&](std::size_t b) {
             const scratch here;
-            const auto sums = sums_of(keys, b, S, real[b]);
+            const auto sums = detail::sums_of_gates(keys, b, S, real[b]);
             detail::contexts_by_sums<T>(sums, queries.shape[2], divides, b * S, faded_rows(queries, b, sums, first),
                                         detail::rows_of(keys, b, 2), detail::rows_with_one(values, b), contexts,
                                         divisors);
@@ -315,7 +332,7 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
         const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2], N = F + 2;
         detail::each_sentence(queries.shape[0], [&](std::size_t b) {
             const scratch here;
-            const auto sums = sums_of(keys, b, S, real[b]);
+            const auto sums = detail::sums_of_gates(keys, b, S, real[b]);
             const auto d_sums = detail::rows_of_d_sums<T>(divides, b * S, contexts, d_contexts, divisors);
             const auto q = faded_rows(queries, b, sums, first);
             const auto k = detail::rows_of(keys, b, 2);
@@ -344,18 +361,6 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
     }
 
 private:
-    /// The sums −F of a sentence in contiguous memory, forward and reversed. The caller opens a scratch.
-    template <class T>
-    static detail::sums_with_gates<T> sums_of(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
-    {
-        T *const c = workspace_family::take<T>(n), *const from_last = workspace_family::take<T>(n);
-        for (std::size_t j = 0; j < n; ++j) {
-            c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
-            from_last[n - 1 - j] = -c[j];
-        }
-        return {S, n, c, from_last};
-    }
-
     /// The position of query s; n must not be 0.
     static std::size_t position_of(const auto& sums, std::size_t s, std::size_t first)
     {
