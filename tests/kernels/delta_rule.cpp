@@ -61,7 +61,8 @@ double off(std::size_t n, const auto& fading, const auto& left)
 
 TEST_CASE_TEMPLATE("corrected values match the recurrence, for any size, with and without decay", T, float, double)
 {
-    for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{200}}) {
+    for (const std::size_t n :
+         {std::size_t{1}, std::size_t{2}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{200}}) {
         CAPTURE(n);
         for (const double gamma : {1.0, 0.97, 0.3}) {
             scratch here;

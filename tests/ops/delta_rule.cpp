@@ -105,7 +105,8 @@ TEST_CASE("corrected values of several chunks: with gradients, and equal in segm
         return y;
     };
     array<double, 3> state({1, F, D});
-    const auto k0 = part(k, 0, cut), u0 = ops::correct_values(k0, part(v, 0, cut), part(rates, 0, cut), lengths{cut}, 0.99);
+    const auto k0 = part(k, 0, cut),
+               u0 = ops::correct_values(k0, part(v, 0, cut), part(rates, 0, cut), lengths{cut}, 0.99);
     auto k1 = part(k, cut, T), v1 = part(v, cut, T);
     for (std::size_t i = 0; i < T - cut; ++i)
         for (std::size_t d = 0; d < D; ++d)

@@ -55,7 +55,8 @@ void correct_values(std::size_t n, std::size_t width, std::size_t depth, const a
     using blas::op;
     constexpr std::size_t C = rows_of_chunk;
     scratch here;
-    T *const ks = here.take<T>(C * width), *const negative = here.take<T>(C * width), *const pairs = here.take<T>(C * C);
+    T *const ks = here.take<T>(C * width), *const negative = here.take<T>(C * width),
+             *const pairs = here.take<T>(C * C);
     T *const e = here.take<T>(C * depth), *const u = here.take<T>(C * depth);
     sum_over_rows<T, std::remove_cvref_t<decltype(fading)>> behind(width, depth, fading, here);
     for (std::size_t i = 0; i < n; i += C) {
@@ -66,8 +67,10 @@ void correct_values(std::size_t n, std::size_t width, std::size_t depth, const a
             count * width, negative, [](auto x) { return -x; }, static_cast<const T*>(ks));
         blas::gemm(op::plain, op::transposed, count, count, width, negative, width, ks, width, T(0), pairs, count);
         for (std::size_t r = 1; r < count && !fading.none(); ++r) fading(r, pairs + r * count, i, i + r);
-        behind.read(count, negative, [i](std::size_t r) { return i + r; }, e);
-        detail::solve_rows(count, depth, pairs, [&](std::size_t r) { return rate(i + r); }, e, u);
+        behind.read(
+            count, negative, [i](std::size_t r) { return i + r; }, e);
+        detail::solve_rows(
+            count, depth, pairs, [&](std::size_t r) { return rate(i + r); }, e, u);
         put(i, count, static_cast<const T*>(e), static_cast<const T*>(u));
         behind.add(count, ks, u);
     }

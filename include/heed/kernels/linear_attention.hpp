@@ -124,9 +124,7 @@ public:
             blas::gemm(op::transposed, op::plain, width_, depth_, n, k, width_, v, depth_, left, A_, depth_);
         } else {
             const std::size_t size = width_ * depth_;
-            if (lost_ == nullptr) {
-                more_ = memory_.take<T>(size), lost_ = detail::filled(memory_, size, T(0));
-            }
+            if (lost_ == nullptr) { more_ = memory_.take<T>(size), lost_ = detail::filled(memory_, size, T(0)); }
             blas::gemm(op::transposed, op::plain, width_, depth_, n, k, width_, v, depth_, T(0), more_, depth_);
             detail::add_faded(size, left, more_, lost_, A_);
         }
@@ -196,7 +194,8 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             }
         }
         blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
-        behind.read(n, xs, [&](std::size_t r) { return ahead(i + r) - 1; }, ys);  // every row sees all of these
+        behind.read(
+            n, xs, [&](std::size_t r) { return ahead(i + r) - 1; }, ys);  // every row sees all of these
         y(i, n, ys);
         behind.add(own, ks, vs);
     }

@@ -34,7 +34,8 @@ struct correction {
         const std::size_t D = depth();
         T* const to = y.data + b * y.shape[1] * D;
         kernels::correct_values<T>(
-            n, width(), D, fading, rows_of(keys, b, skip), rows_of(values, b), [this](std::size_t i) { return rate(i); },
+            n, width(), D, fading, rows_of(keys, b, skip), rows_of(values, b),
+            [this](std::size_t i) { return rate(i); },
             [to, D](std::size_t first, std::size_t count, const T*, const T* u) {
                 std::copy_n(u, count * D, to + first * D);
             });
@@ -71,20 +72,20 @@ struct correction {
         // The sums below end one row before their own; this row decays once more.
         const auto once_more = [](const auto& by, std::size_t i) { return i == 0 ? T(1) : by(i - 1, i); };
         const auto d_key = [&](std::size_t i) { return d_keys.data + (key(i) - keys.data); };
-        kernels::sums_over_past<T>(n, n, -1, D, F, fading, rows_of_g, u, k,
-                                   [&](std::size_t first, std::size_t count, const T* rows) {
-                                       for (std::size_t r = 0; r < count; ++r) {
-                                           const std::size_t i = first + r;
-                                           const T *const m = rows + r * F, left = once_more(fading, i),
-                                                   along = left * kernels::dot(F, m, key(i));
-                                           if (d_rates)
-                                               d_rates.data[b * rates.shape[1] + i] +=
-                                                   kernels::dot(D, g + i * D, values.data + (at_values + i) * D) - along;
-                                           if (!d_keys) continue;
-                                           kernels::add_scaled(F, d_key(i), -rate(i) * left, m);
-                                           with_c(i, rate(i) * along);
-                                       }
-                                   });
+        kernels::sums_over_past<T>(
+            n, n, -1, D, F, fading, rows_of_g, u, k, [&](std::size_t first, std::size_t count, const T* rows) {
+                for (std::size_t r = 0; r < count; ++r) {
+                    const std::size_t i = first + r;
+                    const T *const m = rows + r * F, left = once_more(fading, i),
+                                   along = left * kernels::dot(F, m, key(i));
+                    if (d_rates)
+                        d_rates.data[b * rates.shape[1] + i] +=
+                            kernels::dot(D, g + i * D, values.data + (at_values + i) * D) - along;
+                    if (!d_keys) continue;
+                    kernels::add_scaled(F, d_key(i), -rate(i) * left, m);
+                    with_c(i, rate(i) * along);
+                }
+            });
         if (!d_keys) return;
         sums_with_age<T>::from_last(
             n, n, D, F, fading_from_last, u, h, k,
@@ -134,8 +135,8 @@ struct correct_values_op : operation<correct_values_op> {
     {
         detail::each_sentence(keys.shape[0], [&](std::size_t b) {
             scratch here;
-            detail::correction<T>{b, real[b], 0, keys, values, rates}.forward(
-                kernels::fading_with_age<T>(decay, here), y);
+            detail::correction<T>{b, real[b], 0, keys, values, rates}.forward(kernels::fading_with_age<T>(decay, here),
+                                                                              y);
         });
     }
 
@@ -146,8 +147,8 @@ struct correct_values_op : operation<correct_values_op> {
         detail::each_sentence(keys.shape[0], [&](std::size_t b) {
             scratch here;
             const kernels::fading_with_age<T> fading(decay, here);
-            detail::correction<T>{b, real[b], 0, keys, values, rates}.backward(
-                fading, fading, y, d_y, d_keys, d_values, d_rates, [](std::size_t, const T&) {});
+            detail::correction<T>{b, real[b], 0, keys, values, rates}.backward(fading, fading, y, d_y, d_keys, d_values,
+                                                                               d_rates, [](std::size_t, const T&) {});
         });
     }
 };
@@ -186,9 +187,8 @@ struct correct_values_by_gates_op : operation<correct_values_by_gates_op> {
             const auto sums = detail::sums_of_gates(keys, b, keys.shape[1], real[b]);
             detail::correction<T>{b, real[b], 2, keys, values, rates}.backward(
                 kernels::fading_by_gates<T>{sums.c}, kernels::fading_by_gates<T>{sums.c_from_last}, y, d_y, d_keys,
-                d_values, d_rates, [&](std::size_t i, const T& d) {
-                    d_keys.data[(b * keys.shape[1] + i) * keys.shape[2] + 1] += d;
-                });
+                d_values, d_rates,
+                [&](std::size_t i, const T& d) { d_keys.data[(b * keys.shape[1] + i) * keys.shape[2] + 1] += d; });
         });
     }
 };
