@@ -32,14 +32,16 @@ double off(std::size_t n, const auto& fading, const auto& left)
     list<T> errors(n * D, T(9)), corrected(n * D, T(9));
     const auto rows_of = [](const list<T>& from, std::size_t width) {
         return [&from, width](std::size_t first, std::size_t count, T* to) {
-            std::copy_n(from.data() + first * width, count * width, to);
+            return first % 2 == 0 ? from.data() + first * width
+                                  : static_cast<const T*>(std::copy_n(from.data() + first * width, count * width, to) -
+                                                          count * width);
         };
     };
-    correct_values<T>(n, A, D, fading, rows_of(k, A), rows_of(v, D), rate,
-                      [&](std::size_t first, std::size_t count, const T* e, const T* u) {
-                          std::copy_n(e, count * D, errors.data() + first * D);
-                          std::copy_n(u, count * D, corrected.data() + first * D);
-                      });
+    correct_values<sees::past, T>(n, A, D, fading, rows_of(k, A), rows_of(v, D), rate,
+                                  [&](std::size_t first, std::size_t count, const T* e, const T* u) {
+                                      std::copy_n(e, count * D, errors.data() + first * D);
+                                      std::copy_n(u, count * D, corrected.data() + first * D);
+                                  });
     list<double> S(D * A, 0.0);
     double most = 0;
     for (std::size_t i = 0; i < n; ++i) {

@@ -61,7 +61,7 @@ double off(const array<double, 3>& u, const array<double, 3>& k, const array<dou
     return most;
 }
 
-/// Keys with the columns of gates before them, whose logarithms are `log_gates` [B,T,1].
+/// Keys after the columns of gates with these logarithms, [B,T,1].
 auto with_gates(const auto& keys, const auto& log_gates) { return ops::concat(ops::carried_sums(log_gates), keys); }
 
 }  // namespace

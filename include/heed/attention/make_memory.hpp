@@ -130,7 +130,7 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
                                lengths::full(shape[0], shape[1]));
 }
 
-/// What a combiner's `prepare_values` reads.
+/// The arguments of a combiner's `prepare_values`.
 template <class Annotations, class Keys, class Mask, class Score, class Normalize>
 struct source_of_values {
     const Annotations& annotations;

@@ -16,8 +16,8 @@
 
 namespace heed::inline HEED_TARGET::combine {
 
-/// A weighted sum of values that the delta rule corrects: a memory stores at a key only what the past does not already
-/// predict there.
+/// A weighted sum of values that the delta rule corrects: a memory stores at a key the difference between the value and
+/// its prediction by earlier keys.
 ///
 ///     c = Σ_j α_j u_j,  u_j = β_j (x_j − Σ_{l<j} f_{l,j} (k_j · k_l) u_l),  β_j = most · σ(w · x_j + b)
 ///                                             Schlag, Irie and Schmidhuber 2021, eq. 24-25; Yang et al. 2024b
@@ -33,7 +33,7 @@ namespace heed::inline HEED_TARGET::combine {
 ///
 /// Keys should have length 1, as score::cosine's: longer ones let the state grow without limit. `most` = 2 allows
 /// negative eigenvalues of the state's transition (Grazzi et al. 2025). Values are corrected once per memory, so
-/// `extend` is not available. For inner products and normalize::retention, whose `decay` must be 1 with gates.
+/// `extend` is not available. For inner products and normalize::retention; with gates, its `decay` must be 1.
 template <class Matrix, class Vector>
 struct delta_rule {
     Matrix w;  // [D,1]
@@ -65,7 +65,7 @@ struct delta_rule {
         return corrected(of.score, of.normalize, of.keys, values, of_visible(rates(of.annotations), of.mask), of.real);
     }
 
-    /// u of given rates β.
+    /// u of given rates β. Throws heed::error if both gates and the normalizer's `decay` fade keys.
     template <class Score, class Normalize>
     static auto corrected(const Score&, const Normalize& normalize, const tensor auto& keys, const tensor auto& values,
                           const tensor auto& beta, const lengths& real)

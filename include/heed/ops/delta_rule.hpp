@@ -33,7 +33,7 @@ struct correction {
     {
         const std::size_t D = depth();
         T* const to = y.data + b * y.shape[1] * D;
-        kernels::correct_values<T>(
+        kernels::correct_values<kernels::sees::past, T>(
             n, width(), D, fading, rows_of(keys, b, skip), rows_of(values, b),
             [this](std::size_t i) { return rate(i); },
             [to, D](std::size_t first, std::size_t count, const T*, const T* u) {
@@ -43,61 +43,55 @@ struct correction {
     }
 
     /// with_c(i, d): adds d to ∂c_i of kernels::fading_by_gates.
-    void backward(const auto& fading, const auto& fading_from_last, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys,
-                  adjoint<T, 3> d_values, adjoint<T, 3> d_rates, const auto& with_c) const
+    void backward(const auto& fading, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
+                  adjoint<T, 3> d_rates, const auto& with_c) const
     {
+        using kernels::sees;
         const std::size_t F = width(), D = depth(), at_values = b * values.shape[1];
         scratch here;
         T* const g = here.take<T>(n * D);
-        const auto k = rows_of(keys, b, skip), d = rows_of(d_y, b), u = rows_of(y, b);
-        kernels::correct_values<T>(
-            n, F, D, fading_from_last, last_first<T>(n, F, k), last_first<T>(n, D, d),
-            [this](std::size_t i) { return rate(n - 1 - i); },
-            [&](std::size_t first, std::size_t count, const T* e, const T*) {
-                for (std::size_t r = 0; r < count; ++r) std::copy_n(e + r * D, D, g + (n - 1 - first - r) * D);
+        const auto k = rows_of(keys, b, skip), u = rows_of(y, b);
+        kernels::correct_values<sees::future, T>(
+            n, F, D, fading, k, rows_of(d_y, b), [this](std::size_t i) { return rate(i); },
+            [&](std::size_t first, std::size_t count, const T* of_g, const T* of_h) {
+                std::copy_n(of_g, count * D, g + first * D);
+                if (d_values) kernels::add(count * D, d_values.data + (at_values + first) * D, of_h);
             });
-        if (d_values)
-            for (std::size_t i = 0; i < n; ++i)
-                kernels::add_scaled(D, d_values.data + (at_values + i) * D, rate(i), g + i * D);
         if (!d_keys && !d_rates) return;
-        const auto rows_of_g = [g, D](std::size_t first, std::size_t count, T* to) {
-            std::copy_n(g + first * D, count * D, to);
-        };
-        const auto h = [&](std::size_t first, std::size_t count, T* to) {
+        const auto rows_of_g = [g, D](std::size_t first, std::size_t, T*) -> const T* { return g + first * D; };
+        const auto rows_of_h = [g, D, this](std::size_t first, std::size_t count, T* to) -> const T* {  // β_i g_i
             for (std::size_t r = 0; r < count; ++r)
                 simd::transform(
                     D, to + r * D, [by = rate(first + r)](auto x) { return by * x; },
                     static_cast<const T*>(g + (first + r) * D));
+            return to;
         };
-        // The sums below end one row before their own; this row decays once more.
-        const auto once_more = [](const auto& by, std::size_t i) { return i == 0 ? T(1) : by(i - 1, i); };
         const auto d_key = [&](std::size_t i) { return d_keys.data + (key(i) - keys.data); };
-        kernels::sums_over_past<T>(
-            n, n, -1, D, F, fading, rows_of_g, u, k, [&](std::size_t first, std::size_t count, const T* rows) {
+        const kernels::rows_seen others{n, n, 0, 0, false};
+        kernels::sums_of_seen<sees::past, T>(
+            others, D, F, fading, rows_of_g, u, k, [&](std::size_t first, std::size_t count, const T* rows) {
                 for (std::size_t r = 0; r < count; ++r) {
                     const std::size_t i = first + r;
-                    const T *const m = rows + r * F, left = once_more(fading, i),
-                                   along = left * kernels::dot(F, m, key(i));
+                    const T* const m = rows + r * F;
+                    const T along = kernels::dot(F, m, key(i));
                     if (d_rates)
                         d_rates.data[b * rates.shape[1] + i] +=
                             kernels::dot(D, g + i * D, values.data + (at_values + i) * D) - along;
                     if (!d_keys) continue;
-                    kernels::add_scaled(F, d_key(i), -rate(i) * left, m);
+                    kernels::add_scaled(F, d_key(i), -rate(i), m);
                     with_c(i, rate(i) * along);
                 }
             });
         if (!d_keys) return;
-        sums_with_age<T>::from_last(
-            n, n, D, F, fading_from_last, u, h, k,
-            [&](std::size_t first, std::size_t count, const T* rows) {
-                for (std::size_t r = 0; r < count; ++r) {
-                    const std::size_t i = first + r;
-                    const T left = once_more(fading_from_last, n - 1 - i), *const m = rows + r * F;
-                    kernels::add_scaled(F, d_key(i), -left, m);
-                    with_c(i, -left * kernels::dot(F, key(i), m));
-                }
-            },
-            -1);
+        kernels::sums_of_seen<sees::future, T>(others, D, F, fading, u, rows_of_h, k,
+                                               [&](std::size_t first, std::size_t count, const T* rows) {
+                                                   for (std::size_t r = 0; r < count; ++r) {
+                                                       const std::size_t i = first + r;
+                                                       const T* const m = rows + r * F;
+                                                       kernels::add_scaled(F, d_key(i), T(-1), m);
+                                                       with_c(i, -kernels::dot(F, key(i), m));
+                                                   }
+                                               });
     }
 };
 
@@ -112,7 +106,7 @@ inline shape_of_rank<3> shape_of_corrected(const char* where, const shape_of_ran
 
 }  // namespace detail
 
-/// Values corrected by the delta rule: each is stored as its difference from what the past predicts.
+/// Values corrected by the delta rule: each becomes its difference from the prediction of the past.
 ///
 ///     u_i = β_i (v_i − Σ_{j<i} γ^{i−j} (k_i · k_j) u_j)           Schlag et al. 2021, eq. 24-25; Yang et al. 2024b, §3
 ///
@@ -147,7 +141,7 @@ struct correct_values_op : operation<correct_values_op> {
         detail::each_sentence(keys.shape[0], [&](std::size_t b) {
             scratch here;
             const kernels::fading_with_age<T> fading(decay, here);
-            detail::correction<T>{b, real[b], 0, keys, values, rates}.backward(fading, fading, y, d_y, d_keys, d_values,
+            detail::correction<T>{b, real[b], 0, keys, values, rates}.backward(fading, y, d_y, d_keys, d_values,
                                                                                d_rates, [](std::size_t, const T&) {});
         });
     }
@@ -186,8 +180,7 @@ struct correct_values_by_gates_op : operation<correct_values_by_gates_op> {
             const scratch here;
             const auto sums = detail::sums_of_gates(keys, b, keys.shape[1], real[b]);
             detail::correction<T>{b, real[b], 2, keys, values, rates}.backward(
-                kernels::fading_by_gates<T>{sums.c}, kernels::fading_by_gates<T>{sums.c_from_last}, y, d_y, d_keys,
-                d_values, d_rates,
+                kernels::fading_by_gates<T>{sums.c}, y, d_y, d_keys, d_values, d_rates,
                 [&](std::size_t i, const T& d) { d_keys.data[(b * keys.shape[1] + i) * keys.shape[2] + 1] += d; });
         });
     }
