@@ -791,6 +791,24 @@ void gated_decay(gallery& to)
             {{"one decay", alike(retention), text, text}, {"gates, shut at \"saw\"", alike(fades), text, text}});
 }
 
+void delta_rule(gallery& to)
+{
+    const auto w = matrix(D, 1, {});
+    const auto b = vector(1, {{0, 3.0f}});                        // β = 0.95
+    auto numbered = filled<float, 3>({1, places, places}, 0.0f);  // a context is then the row of its weights
+    for (std::size_t t = 0; t < places; ++t) numbered(0, t, t) = 1;
+    const auto shares = [&](const auto& attend) {
+        const auto contexts = attend(attend.on(annotations, numbered), annotations, causal{});
+        return std::vector<float>(contexts.begin(), contexts.end());
+    };
+    // section: delta_rule
+    attention sum{score::cosine{}, normalize::retention{}, combine::weighted_sum{}};
+    attention delta{score::cosine{}, normalize::retention{}, combine::delta_rule{w, b}};
+    // end
+    const auto text = spelled(source);
+    to.draw("delta_rule", {{"a sum", shares(sum), text, text}, {"the delta rule", shares(delta), text, text}});
+}
+
 void contextual_positions(gallery& to)
 {
     // Queries look for "the": the gate is open there and closed elsewhere. Apart from this, only positions are
@@ -1038,6 +1056,7 @@ int main(int argc, char** argv)
                                    contextual_positions,
                                    dynamic_convolution,
                                    gated_decay,
+                                   delta_rule,
                                    linear,
                                    temperature,
                                    sigmoid,

@@ -267,7 +267,7 @@ private:
         requires(!detail::tensor_of_heads<X>)
     auto memory_of(X&& x, Rest&&... rest) const
     {
-        return detail::from_source("attention::on", detail::memory_by{score}, std::forward<X>(x),
+        return detail::from_source("attention::on", detail::memory_by{*this}, std::forward<X>(x),
                                    std::forward<Rest>(rest)...);
     }
     template <detail::tensor_of_heads X, class... Rest>
@@ -300,7 +300,7 @@ private:
     {
         detail::require_rows_of("attention::extend", memory, source...);
         const lengths first = detail::next_positions(memory);
-        const detail::memory_by make{score, first};
+        const detail::memory_by make{*this, first};
         return detail::appended("attention::extend", score, memory,
                                 detail::from_source("attention::extend", make, source...));
     }

@@ -17,6 +17,7 @@
 #include <heed/version.hpp>
 
 #include <heed/combine/attentional.hpp>
+#include <heed/combine/delta_rule.hpp>
 #include <heed/combine/direction_split.hpp>
 #include <heed/combine/elementwise_sum.hpp>
 #include <heed/combine/gated.hpp>

@@ -18,7 +18,7 @@ using namespace heed;
 using namespace heed::kernels;
 using namespace heed::test;
 
-/// The error of sums_over_past; left(j, p) is the remaining decay factor of row j at row p.
+/// The error of sums over the past; left(j, p) is the remaining decay factor of row j at row p.
 template <class T>
 double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const auto& fading, const auto& left)
 {
@@ -27,13 +27,13 @@ double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const 
     list<T> y(outputs * D, T(9));
     const auto rows_of = [](const list<T>& from, std::size_t width) {
         return [&from, width](std::size_t first, std::size_t count, T* to) {
-            std::copy_n(from.data() + first * width, count * width, to);
+            return static_cast<const T*>(std::copy_n(from.data() + first * width, count * width, to) - count * width);
         };
     };
-    sums_over_past<T>(outputs, inputs, shift, A, D, fading, rows_of(x, A), rows_of(k, A), rows_of(v, D),
-                      [&](std::size_t first, std::size_t count, const T* from) {
-                          std::copy_n(from, count * D, y.data() + first * D);
-                      });
+    sums_of_seen<sees::past, T>({outputs, inputs, shift}, A, D, fading, rows_of(x, A), rows_of(k, A), rows_of(v, D),
+                                [&](std::size_t first, std::size_t count, const T* from) {
+                                    std::copy_n(from, count * D, y.data() + first * D);
+                                });
     list<double> want(outputs * D);
     const auto rows_in = [](const list<T>& from, std::size_t width) {
         return tiles::rows<const T>{from.data(), width};

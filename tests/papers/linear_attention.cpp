@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
 
 #include <support/causal_presets.hpp>
 #include <support/tensors.hpp>
@@ -83,6 +84,39 @@ TEST_CASE("Yang et al. 2024; Dao and Gu 2024")
         [&](std::size_t s, std::size_t j) { return left(s, j) * dot(s, j) / std::sqrt(double{D}); }, false);
     check(
         paper::dao2024::state_space(w, b), [&](std::size_t s, std::size_t j) { return left(s, j) * dot(s, j); }, false);
+}
+
+TEST_CASE("Schlag et al. 2021; Yang et al. 2025")
+{
+    const auto w = random({D, 1}, 5), w_a = random({D, 1}, 7);
+    const auto b = random({1}, 6), b_a = random({1}, 8);
+    const auto share = [&](const auto& W, const auto& bias, std::size_t t) {
+        double x = bias(0);
+        for (std::size_t i = 0; i < D; ++i) x += W(i, 0) * k(0, t, i);
+        return 1 / (1 + std::exp(-x));
+    };
+    const auto length = [](const auto& x, std::size_t t) {
+        double square = 0;
+        for (std::size_t i = 0; i < D; ++i) square += x(0, t, i) * x(0, t, i);
+        return std::sqrt(square);
+    };
+    const auto check_state = [&](const auto& attend, bool forgets) {
+        const array<double, 3> is = attend(attend.on(k), q, causal{});
+        std::vector<double> S(D * D, 0.0);
+        for (std::size_t t = 0; t < L; ++t) {
+            for (double& s : S) s *= forgets ? share(w_a, b_a, t) : 1;
+            for (std::size_t d = 0; d < D; ++d) {
+                double known = 0, must = 0;
+                for (std::size_t i = 0; i < D; ++i) known += S[d * D + i] * k(0, t, i) / length(k, t);
+                for (std::size_t i = 0; i < D; ++i)
+                    S[d * D + i] += share(w, b, t) * (k(0, t, d) - known) * k(0, t, i) / length(k, t);
+                for (std::size_t i = 0; i < D; ++i) must += S[d * D + i] * q(0, t, i) / length(q, t);
+                CHECK(is(0, t, d) == support::approx(must));
+            }
+        }
+    };
+    check_state(paper::schlag2021::delta_net(w, b), false);
+    check_state(paper::yang2025::gated_delta_net(w_a, b_a, w, b), true);
 }
 
 TEST_CASE("Sun et al. 2023")

@@ -133,6 +133,9 @@ TEST_CASE("linear attention and convolutions")
     pin("katharopoulos2020", paper::katharopoulos2020::linear(), "linear, composed_by_row", causal{}, plain);
     pin("choromanski2021", paper::choromanski2021::performer(random({D, 12}, 30)), "linear, composed_by_row", causal{},
         plain);
+    pin("schlag2021", paper::schlag2021::delta_net(column, one), "linear, composed_by_row", causal{}, plain);
+    pin("yang2025", paper::yang2025::gated_delta_net(column, one, column, one), "linear, composed_by_row", causal{},
+        plain);
     pin("sun2023", paper::sun2023::retention(0.9), "linear, composed_by_row", causal{}, plain);
     pin("dao2024", paper::dao2024::state_space(column, one), "linear, composed_by_row", causal{}, plain);
     pin("yang2024", paper::yang2024::gated_linear(column, one), "linear, composed_by_row", causal{}, plain);

@@ -142,6 +142,13 @@ TEST_CASE("linear attention")
         return operation(ops::exp(queries), ops::concat(sums, ops::exp(keys)), values, real, std::size_t{1}, true);
     };
     CHECK_CURVATURE(ops::gated_linear_attention, of_gates, q, random({2, 3, 1}, 4), k, v);
+    const auto rates = random({2, 3, 1}, 5);
+    CHECK_CURVATURE(ops::correct_values, with(real, 0.9), k, v, rates);
+    const auto by_gates = [](const auto& operation, const auto& gates, const auto& keys, const auto& values,
+                             const auto& beta) {
+        return operation(ops::concat(ops::carried_sums(ops::log_sigmoid(gates)), keys), values, beta, real);
+    };
+    CHECK_CURVATURE(ops::correct_values_by_gates, by_gates, random({2, 3, 1}, 4), k, v, rates);
 }
 
 TEST_CASE("whole steps")

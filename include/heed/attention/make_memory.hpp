@@ -130,19 +130,35 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
                                lengths::full(shape[0], shape[1]));
 }
 
-/// Makes the memory from annotations and values that are already cleared.
-template <class Score>
-struct memory_by {
+/// The arguments of a combiner's `prepare_values`.
+template <class Annotations, class Keys, class Mask, class Score, class Normalize>
+struct source_of_values {
+    const Annotations& annotations;
+    const Keys& keys;
+    const lengths& real;
+    const Mask& mask;
     const Score& score;
+    const Normalize& normalize;
+};
+template <class Annotations, class Keys, class Mask, class Score, class Normalize>
+source_of_values(const Annotations&, const Keys&, const lengths&, const Mask&, const Score&, const Normalize&)
+    -> source_of_values<Annotations, Keys, Mask, Score, Normalize>;
+
+/// Makes the memory from annotations and values that are already cleared.
+template <class Attention>
+struct memory_by {
+    const Attention& attend;
     lengths_view first{};  // the position of the first annotation of each row; empty: 0
 
     /// `values` may be the annotations themselves: they are moved only after the keys are made.
     template <class Values, class Mask>
     auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask, bool values_given) const
     {
+        using score_type = std::remove_cvref_t<decltype(Attention::score)>;
+        const auto& score = attend.score;
         auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
         // Keys that are not an array are the annotations themselves.
-        if constexpr (is_array<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
+        if constexpr (is_array<decltype(keys)> && hook::prepare<score_type, decltype(annotations), std::size_t>) {
             for (std::size_t b = 1; b < first.batch(); ++b) {
                 if (first[b] == first[0]) continue;
                 const auto row =
@@ -151,13 +167,25 @@ struct memory_by {
                 std::copy_n(view_of(of_row).data, view_of(of_row).size(), view_of(keys)[b].data);
             }
         }
-        auto in_family = same_family(keys, std::remove_cvref_t<Values>(std::forward<Values>(values)));
+        auto prepared = [&] {
+            const auto& combine = heed::summing(attend.combine);
+            if constexpr (has_prepare_values<std::remove_cvref_t<decltype(combine)>>) {
+                if (first.batch() > 0)
+                    throw_error({"attention::extend: the combiner computes values from all positions before them: "
+                                 "heed::streaming keeps a state instead of a memory"});
+                return combine.prepare_values(values,
+                                              source_of_values{annotations, keys, real, mask, score, attend.normalize});
+            } else {
+                return std::remove_cvref_t<Values>(std::forward<Values>(values));
+            }
+        }();
+        auto in_family = same_family(keys, std::move(prepared));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
                                                                  std::move(mask), values_given};
     }
 };
-template <class Score>
-memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
+template <class Attention>
+memory_by(const Attention&, lengths_view = {}) -> memory_by<Attention>;
 
 /// Throws heed::error unless `more` has separate values if the memory has them, and shape_error unless its rows and
 /// widths are those of the memory.

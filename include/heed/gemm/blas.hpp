@@ -536,6 +536,20 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const d
     });
 }
 
+/// gemm of matrices that fit into the cache, of a few dozen rows: heed's own product, unless it would leave many lanes
+/// of the last columns empty.
+template <class T>
+void small_gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
+                std::size_t ldb, T beta, T* C, std::size_t ldc)
+{
+    if constexpr (std::is_floating_point_v<T>) {
+        constexpr std::size_t panel = kernels::own::detail::width<T>;
+        if (M > 0 && N > 0 && K > 0 && (N + panel - 1) / panel * panel <= N + N / 4)
+            return detail::gemm_kernel(op_a, op_b, M, N, K, A, lda, B, ldb, beta, C, ldc);
+    }
+    gemm(op_a, op_b, M, N, K, A, lda, B, ldb, beta, C, ldc);
+}
+
 /// C = op(A) op(B) + beta C for matrices with contiguous rows.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)

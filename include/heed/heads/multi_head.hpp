@@ -322,7 +322,7 @@ private:
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");
-                return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask, values_given);
+                return detail::memory_by{head, first}(K[i], V[i / a_value], real, mask, values_given);
             };
             if constexpr (requires { heads[n]; }) {
                 return memory_list{detail::each_of(K, [&](std::size_t g) { return memory_at(heads[g * n / G], g); })};

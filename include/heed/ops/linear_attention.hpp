@@ -34,10 +34,9 @@ struct sums_with_age {
                    const auto& put) const
     {
         scratch here;
-        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
         if (causal)
-            return kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_with_age<T>(decay, here), x, k,
-                                              v, put);
+            return kernels::sums_of_seen<kernels::sees::past, T>(
+                {S, n, shift()}, width, depth, kernels::fading_with_age<T>(decay, here), x, k, v, put);
         over_all(S, n, width, depth, x, aged(k, width), v, put);
     }
     /// For each key the sum over the queries that see it.
@@ -45,57 +44,36 @@ struct sums_with_age {
                       const auto& put) const
     {
         scratch here;
-        if (causal) return from_last(S, n, width, depth, kernels::fading_with_age<T>(decay, here), x, k, v, put);
+        if (causal)
+            return kernels::sums_of_seen<kernels::sees::future, T>(
+                {n, S, 0, shift()}, width, depth, kernels::fading_with_age<T>(decay, here), x, k, v, put);
         over_all(n, S, width, depth, aged(x, width), k, v, put);
     }
 
-    /// over_queries for causal queries: rows, and `fading`, are in reverse order.
-    static void from_last(std::size_t S, std::size_t n, std::size_t width, std::size_t depth, const auto& fading,
-                          const auto& x, const auto& k, const auto& v, const auto& put)
-    {
-        scratch here;
-        T* const turned = here.take<T>(kernels::rows_of_chunk * depth);
-        const auto last_first = [](std::size_t rows, std::size_t row, const auto& get) {
-            return [rows, row, &get](std::size_t first, std::size_t count, T* to) {
-                get(rows - first - count, count, to);
-                turn(count, row, to);
-            };
-        };
-        const auto put_back = [&](std::size_t first, std::size_t count, const T* from) {
-            std::copy_n(from, count * depth, turned);
-            turn(count, depth, turned);
-            put(n - first - count, count, static_cast<const T*>(turned));
-        };
-        kernels::sums_over_past<T>(n, S, 0, width, depth, fading, last_first(n, width, x), last_first(S, width, k),
-                                   last_first(S, depth, v), put_back);
-    }
-
 private:
+    /// The position of the first query.
+    std::ptrdiff_t shift() const { return static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S); }
     /// Without causality, all queries see all keys, which have the same age for each query: a causal sum over all rows,
     /// without decay.
     static void over_all(std::size_t to, std::size_t from, std::size_t width, std::size_t depth, const auto& x,
                          const auto& k, const auto& v, const auto& put)
     {
         scratch here;
-        kernels::sums_over_past<T>(to, from, static_cast<std::ptrdiff_t>(from), width, depth,
-                                   kernels::fading_with_age<T>(1, here), x, k, v, put);
+        kernels::sums_of_seen<kernels::sees::past, T>({to, from, static_cast<std::ptrdiff_t>(from)}, width, depth,
+                                                      kernels::fading_with_age<T>(1, here), x, k, v, put);
     }
     /// The keys' rows, times γ^(n − 1 − row).
     auto aged(const auto& get, std::size_t width) const
     {
-        return [&get, width, this](std::size_t first, std::size_t count, T* to) {
-            get(first, count, to);
-            for (std::size_t r = 0; r < count && decay != 1; ++r) {
+        return [&get, width, this](std::size_t first, std::size_t count, T* to) -> const T* {
+            const T* const rows = get(first, count, to);
+            if (decay == 1) return rows;
+            for (std::size_t r = 0; r < count; ++r) {
                 const auto by = static_cast<T>(std::pow(decay, static_cast<double>(n - 1 - first - r)));
-                for (std::size_t i = 0; i < width; ++i) to[r * width + i] *= by;
+                for (std::size_t i = 0; i < width; ++i) to[r * width + i] = rows[r * width + i] * by;
             }
+            return to;
         };
-    }
-    /// Reverses the order of the rows.
-    static void turn(std::size_t count, std::size_t width, T* rows)
-    {
-        for (std::size_t r = 0; r < count / 2; ++r)
-            std::swap_ranges(rows + r * width, rows + (r + 1) * width, rows + (count - 1 - r) * width);
     }
 };
 
@@ -103,20 +81,33 @@ private:
 template <class T>
 struct sums_with_gates {
     std::size_t S, n;
-    const T *c, *c_from_last;  // −F, and F reversed: both are nondecreasing
+    const T* c;  // −F, nondecreasing
 
     void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
                    const auto& put) const
     {
-        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
-        kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_by_gates<T>{c}, x, k, v, put);
+        kernels::sums_of_seen<kernels::sees::past, T>({S, n, shift()}, width, depth, kernels::fading_by_gates<T>{c}, x,
+                                                      k, v, put);
     }
     void over_queries(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
                       const auto& put) const
     {
-        sums_with_age<T>::from_last(S, n, width, depth, kernels::fading_by_gates<T>{c_from_last}, x, k, v, put);
+        kernels::sums_of_seen<kernels::sees::future, T>({n, S, 0, shift()}, width, depth,
+                                                        kernels::fading_by_gates<T>{c}, x, k, v, put);
     }
+
+private:
+    std::ptrdiff_t shift() const { return static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S); }
 };
+
+/// The sums −F of a sentence in contiguous memory. The caller opens a scratch.
+template <class T>
+sums_with_gates<T> sums_of_gates(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
+{
+    T* const c = workspace_family::take<T>(n);
+    for (std::size_t j = 0; j < n; ++j) c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
+    return {S, n, c};
+}
 
 /// The shape of contexts, where keys are wider than queries by `wider`.
 inline shape_of_rank<3> shape_by_sums(const char* where, const shape_of_rank<3>& q, const shape_of_rank<3>& k,
@@ -139,29 +130,29 @@ void each_sentence(std::size_t B, const auto& f)
     });
 }
 
-/// A function (first, count, to) that copies the rows of sentence b, without the first `skip` elements of each.
+/// A function (first, count, to) that returns the rows of sentence b, without the first `skip` elements of each.
 template <class T>
 auto rows_of(in<T, 3> x, std::size_t b, std::size_t skip = 0)
 {
-    return
-        [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2], skip](std::size_t first, std::size_t n, T* to) {
-            if (skip == 0) {
-                std::copy_n(from + first * N, n * N, to);
-            } else {
-                for (std::size_t r = 0; r < n; ++r)
-                    std::copy_n(from + (first + r) * N + skip, N - skip, to + r * (N - skip));
-            }
-        };
+    return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2], skip](std::size_t first, std::size_t n,
+                                                                               T* to) -> const T* {
+        if (skip == 0) return from + first * N;
+        for (std::size_t r = 0; r < n; ++r) std::copy_n(from + (first + r) * N + skip, N - skip, to + r * (N - skip));
+        return to;
+    };
 }
-/// rows_of with a 1 appended to each row. The weighted sum of these ones is the divisor.
+/// rows_of with a 1 appended to each row if `divides`. The weighted sum of these ones is the divisor.
 template <class T>
-auto rows_with_one(in<T, 3> x, std::size_t b)
+auto values_to_sum(in<T, 3> x, std::size_t b, bool divides)
 {
-    return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2]](std::size_t first, std::size_t n, T* to) {
-        for (std::size_t r = 0; r < n; ++r, to += N + 1) {
-            std::copy_n(from + (first + r) * N, N, to);
-            to[N] = 1;
+    return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2], divides](std::size_t first, std::size_t n,
+                                                                                  T* to) -> const T* {
+        if (!divides) return from + first * N;
+        for (std::size_t r = 0; r < n; ++r) {
+            std::copy_n(from + (first + r) * N, N, to + r * (N + 1));
+            to[r * (N + 1) + N] = 1;
         }
+        return to;
     };
 }
 /// A function that adds the first N elements of rows of size `width`.
@@ -186,34 +177,42 @@ void divide(std::size_t n, const T* from, T by, T* to)
     }
 }
 
-/// The contexts of one sentence from rows q, k and [v, 1], and the divisor of each. `from` counts queries of the batch.
+/// The contexts of one sentence from rows q, k and v, and the divisor of each. `from` counts queries of the batch.
 template <class T>
 void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t from, const auto& q, const auto& k,
                       const auto& v, out<T, 3> contexts, T* divisors)
 {
-    const std::size_t D = contexts.shape[2];
-    sums.over_keys(F, D + 1, q, k, v, [&](std::size_t first, std::size_t n, const T* rows) {
+    const std::size_t D = contexts.shape[2], N = D + (divides ? 1 : 0);
+    sums.over_keys(F, N, q, k, v, [&](std::size_t first, std::size_t n, const T* rows) {
+        T* const to = contexts.data + (from + first) * D;
+        if (!divides) {
+            std::copy_n(rows, n * D, to);
+            return;
+        }
         for (std::size_t r = 0; r < n; ++r) {
-            const T* const of = rows + r * (D + 1);
-            divisors[from + first + r] = divides ? of[D] : T(1);
-            divide(D, of, divisors[from + first + r], contexts.data + (from + first + r) * D);
+            const T* const of = rows + r * N;
+            divisors[from + first + r] = of[D];
+            divide(D, of, of[D], to + r * D);
         }
     });
 }
 
-/// A function that writes rows of the gradient of the sums of one sentence and of their divisors.
+/// A function that returns rows of the gradient of the sums of one sentence and, if it divides, of their divisors.
 template <class T>
 auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors)
 {
-    return [=](std::size_t first, std::size_t count, T* to) {
+    return [=](std::size_t first, std::size_t count, T* to) -> const T* {
         const std::size_t D = contexts.shape[2];
-        for (std::size_t r = 0; r < count; ++r, to += D + 1) {
+        if (!divides) return d_contexts.data + (from + first) * D;
+        for (std::size_t r = 0; r < count; ++r) {
             const std::size_t at = from + first + r;
             const T *const d = d_contexts.data + at * D, *const c = contexts.data + at * D;
-            divide(D, d, divisors[at], to);
-            to[D] = divides ? -kernels::dot(D, d, c) : T(0);
-            divide(1, to + D, divisors[at], to + D);
+            T* const row = to + r * (D + 1);
+            divide(D, d, divisors[at], row);
+            row[D] = -kernels::dot(D, d, c);
+            divide(1, row + D, divisors[at], row + D);
         }
+        return to;
     };
 }
 
@@ -249,7 +248,7 @@ struct linear_attention_op : operation<linear_attention_op> {
         detail::each_sentence(queries.shape[0], [&](std::size_t b) {
             detail::contexts_by_sums<T>(detail::sums_with_age<T>{causal, S, real[b], rule.decay}, queries.shape[2],
                                         rule.divides, b * S, detail::rows_of(queries, b), detail::rows_of(keys, b),
-                                        detail::rows_with_one(values, b), contexts, divisors);
+                                        detail::values_to_sum(values, b, rule.divides), contexts, divisors);
         });
     }
 
@@ -259,14 +258,15 @@ struct linear_attention_op : operation<linear_attention_op> {
                          adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
     {
         const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2];
+        const std::size_t N = D + (rule.divides ? 1 : 0);
         detail::each_sentence(queries.shape[0], [&](std::size_t b) {
             const detail::sums_with_age<T> sums{causal, S, real[b], rule.decay};
             const auto d_sums = detail::rows_of_d_sums<T>(rule.divides, b * S, contexts, d_contexts, divisors);
             const auto q = detail::rows_of(queries, b), k = detail::rows_of(keys, b);
-            const auto v = detail::rows_with_one(values, b);
-            if (d_queries) sums.over_keys(D + 1, F, d_sums, v, k, detail::adding_rows(d_queries, b, F, F));
-            if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, detail::adding_rows(d_keys, b, F, F));
-            if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
+            const auto v = detail::values_to_sum(values, b, rule.divides);
+            if (d_queries) sums.over_keys(N, F, d_sums, v, k, detail::adding_rows(d_queries, b, F, F));
+            if (d_keys) sums.over_queries(N, F, v, d_sums, q, detail::adding_rows(d_keys, b, F, F));
+            if (d_values) sums.over_queries(F, N, k, q, d_sums, detail::adding_rows(d_values, b, D, N));
         });
     }
 };
@@ -300,10 +300,10 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
         const std::size_t S = queries.shape[1];
         detail::each_sentence(queries.shape[0], [&](std::size_t b) {
             const scratch here;
-            const auto sums = sums_of(keys, b, S, real[b]);
+            const auto sums = detail::sums_of_gates(keys, b, S, real[b]);
             detail::contexts_by_sums<T>(sums, queries.shape[2], divides, b * S, faded_rows(queries, b, sums, first),
-                                        detail::rows_of(keys, b, 2), detail::rows_with_one(values, b), contexts,
-                                        divisors);
+                                        detail::rows_of(keys, b, 2), detail::values_to_sum(values, b, divides),
+                                        contexts, divisors);
         });
     }
 
@@ -313,13 +313,14 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
                          adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
     {
         const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2], N = F + 2;
+        const std::size_t depth = D + (divides ? 1 : 0);
         detail::each_sentence(queries.shape[0], [&](std::size_t b) {
             const scratch here;
-            const auto sums = sums_of(keys, b, S, real[b]);
+            const auto sums = detail::sums_of_gates(keys, b, S, real[b]);
             const auto d_sums = detail::rows_of_d_sums<T>(divides, b * S, contexts, d_contexts, divisors);
             const auto q = faded_rows(queries, b, sums, first);
             const auto k = detail::rows_of(keys, b, 2);
-            const auto v = detail::rows_with_one(values, b);
+            const auto v = detail::values_to_sum(values, b, divides);
             const auto d_c = [&](std::size_t j) -> T& { return d_keys.data[(b * keys.shape[1] + j) * N + 1]; };
             const auto add_q = [&](std::size_t begun, std::size_t count, const T* rows) {
                 for (std::size_t r = 0; r < count; ++r) {
@@ -337,25 +338,13 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
                     d_c(j) += kernels::dot(F, keys.data + at, rows + r * F);
                 }
             };
-            if (d_queries || d_keys) sums.over_keys(D + 1, F, d_sums, v, k, add_q);
-            if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, add_k);
-            if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
+            if (d_queries || d_keys) sums.over_keys(depth, F, d_sums, v, k, add_q);
+            if (d_keys) sums.over_queries(depth, F, v, d_sums, q, add_k);
+            if (d_values) sums.over_queries(F, depth, k, q, d_sums, detail::adding_rows(d_values, b, D, depth));
         });
     }
 
 private:
-    /// The sums −F of a sentence in contiguous memory, forward and reversed. The caller opens a scratch.
-    template <class T>
-    static detail::sums_with_gates<T> sums_of(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
-    {
-        T *const c = workspace_family::take<T>(n), *const from_last = workspace_family::take<T>(n);
-        for (std::size_t j = 0; j < n; ++j) {
-            c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
-            from_last[n - 1 - j] = -c[j];
-        }
-        return {S, n, c, from_last};
-    }
-
     /// The position of query s; n must not be 0.
     static std::size_t position_of(const auto& sums, std::size_t s, std::size_t first)
     {
@@ -371,13 +360,14 @@ private:
     template <class T>
     static auto faded_rows(in<T, 3> queries, std::size_t b, const detail::sums_with_gates<T>& sums, std::size_t first)
     {
-        return [copy = detail::rows_of(queries, b), F = queries.shape[2], sums, first](std::size_t begin, std::size_t n,
-                                                                                       T* to) {
-            copy(begin, n, to);
+        return [get = detail::rows_of(queries, b), F = queries.shape[2], sums, first](std::size_t begin, std::size_t n,
+                                                                                      T* to) -> const T* {
+            const T* const rows = get(begin, n, to);
             for (std::size_t r = 0; r < n; ++r) {
                 const T left = left_of(sums, begin + r, first);
-                for (std::size_t i = 0; i < F; ++i) to[r * F + i] *= left;
+                for (std::size_t i = 0; i < F; ++i) to[r * F + i] = rows[r * F + i] * left;
             }
+            return to;
         };
     }
 };

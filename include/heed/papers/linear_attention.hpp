@@ -2,7 +2,7 @@
 #pragma once
 
 /// Attention without a softmax, in time linear in the number of positions: wu2019, katharopoulos2020, choromanski2021,
-/// sun2023, dao2024, yang2024.
+/// schlag2021, sun2023, dao2024, yang2024, yang2025.
 
 #include <cmath>
 #include <cstddef>
@@ -11,10 +11,12 @@
 
 #include <heed/attention.hpp>
 #include <heed/attention/execute/linear.hpp>
+#include <heed/combine/delta_rule.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/normalize/ratio.hpp>
 #include <heed/normalize/retention.hpp>
+#include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/dynamic_convolution.hpp>
 #include <heed/score/gated_decay.hpp>
@@ -74,6 +76,23 @@ auto performer(auto Omega)
 }
 
 }  // namespace heed::inline HEED_TARGET::papers::choromanski2021
+
+/// Schlag, Irie and Schmidhuber 2021, "Linear Transformers Are Secretly Fast Weight Programmers".
+namespace heed::inline HEED_TARGET::papers::schlag2021 {
+
+/// DeltaNet of one head: a key's value replaces the memory's answer there, at a learned rate.
+///
+///     W_t = W_{t−1} + β_t (v_t − v̄_t) ⊗ φ(k_t),  v̄_t = W_{t−1} φ(k_t),  β_t = σ(w · x_t + b)          eq. 23-25
+///
+/// φ scales to length 1, as in Yang et al. 2024 ("Parallelizing Linear Transformers with the Delta Rule over Sequence
+/// Length", section 3.3), which also found the form in chunks. Deviations: DPFP, the paper's φ, divides by a sum; w and
+/// b read the head's annotations.
+auto delta_net(auto w, auto b)  // [D,1], [1]
+{
+    return attention{score::cosine{}, normalize::retention{}, combine::delta_rule{std::move(w), std::move(b)}};
+}
+
+}  // namespace heed::inline HEED_TARGET::papers::schlag2021
 
 /// Sun et al. 2023, "Retentive Network: A Successor to Transformer for Large Language Models".
 namespace heed::inline HEED_TARGET::papers::sun2023 {
@@ -140,3 +159,20 @@ auto gated_linear(auto w, auto b)
 }
 
 }  // namespace heed::inline HEED_TARGET::papers::yang2024
+
+/// Yang, Kautz and Hatamizadeh 2025, "Gated Delta Networks: Improving Mamba2 with Delta Rule".
+namespace heed::inline HEED_TARGET::papers::yang2025 {
+
+/// The gated delta rule of one head: the state forgets by a gate, and is corrected.
+///
+///     S_t = S_{t−1} α_t (I − β_t k_t k_tᵀ) + β_t v_t k_tᵀ,  o_t = S_t q_t                              eq. 10
+///
+/// with α_t = σ(w_a · x_t + b_a) and β_t = σ(w · x_t + b); keys and queries have length 1. Deviations: the paper's α_t
+/// is Mamba-2's, exp(−A softplus(·)) with a learned A; its convolutions, norm and output gate are layers of a model.
+auto gated_delta_net(auto w_a, auto b_a, auto w, auto b)  // [D,1], [1], [D,1], [1]
+{
+    return attention{score::gated_decay{score::cosine{}, std::move(w_a), std::move(b_a)}, normalize::retention{},
+                     combine::delta_rule{std::move(w), std::move(b)}};
+}
+
+}  // namespace heed::inline HEED_TARGET::papers::yang2025

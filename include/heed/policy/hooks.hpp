@@ -78,6 +78,8 @@ namespace heed::inline HEED_TARGET {
     "the rule for its contexts by running sums", "no running sums")
 
 // Of combiners.
+#define HEED_HOOK_prepare_values(X) X(prepare_values, "auto prepare_values(const heed::tensor auto& values, const auto& of) const", \
+    "the values, computed once per memory; `of` has `annotations`, `keys`, `real`, `mask`, `score` and `normalize`", "the values")
 #define HEED_HOOK_combine_matrix(X) X(combine_matrix, "auto combine_matrix(const heed::tensor auto& weights, const heed::tensor auto& values) const", \
     "contexts of all queries; or `combine_matrix(weights, values, from)`, starting at query `from`", "one query after another")
 #define HEED_HOOK_finish(X) X(finish, "auto finish(const heed::tensor auto& context, std::size_t positions, const auto& at) const", \
@@ -99,7 +101,7 @@ namespace heed::inline HEED_TARGET {
 #define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
     HEED_HOOK_weigh_and_advance(X) HEED_HOOK_weights_for_combiner(X) HEED_HOOK_window(X) HEED_HOOK_inner_in_window(X) HEED_HOOK_tile_rule(X)      \
     HEED_HOOK_linear_rule(X)
-#define HEED_HOOKS_OF_COMBINERS(X) HEED_HOOK_combine_matrix(X) HEED_HOOK_finish(X) HEED_HOOK_finish_matrix(X)
+#define HEED_HOOKS_OF_COMBINERS(X) HEED_HOOK_prepare_values(X) HEED_HOOK_combine_matrix(X) HEED_HOOK_finish(X) HEED_HOOK_finish_matrix(X)
 #define HEED_HOOKS(X)                                                                                                  \
     HEED_HOOKS_OF_SCORES(X) HEED_HOOKS_OF_WRAPPING_SCORES(X) HEED_HOOKS_OF_NORMALIZERS(X) HEED_HOOKS_OF_COMBINERS(X)   \
     HEED_HOOK_map(X)

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/combine/weighted_sum.hpp>
 #include <heed/policy/weigh.hpp>
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
@@ -181,12 +182,24 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
+/// The combiner of given scores; a plain sum for one that computes values from keys.
+template <class Combine>
+const auto& combine_of_given(const Combine& combine)
+{
+    if constexpr (has_prepare_values<std::remove_cvref_t<decltype(heed::summing(combine))>>) {
+        static constexpr heed::combine::weighted_sum plain{};
+        return plain;
+    } else {
+        return combine;
+    }
+}
+
 /// A mechanism's results with scores[s] instead of its scores at step s.
 template <weight_kind kind, class Scores>
 auto answers_to_scores(const std::vector<Scores>& scores, const auto& p, const auto& at)
 {
     const auto mechanism = [&](std::size_t s) {
-        return attention{given_scores<kind, Scores>{scores[s]}, p.attend.normalize, p.attend.combine};
+        return attention{given_scores<kind, Scores>{scores[s]}, p.attend.normalize, combine_of_given(p.attend.combine)};
     };
     const auto first = mechanism(0);
     const auto start = first.start(first.on(p.annotations, at.real));

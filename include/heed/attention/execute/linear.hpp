@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/execute/tiled.hpp>
+#include <heed/attention/make_memory.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
+#include <heed/combine/weighted_sum.hpp>
 #include <heed/core/family.hpp>
 #include <heed/masks/of_queries.hpp>
 #include <heed/ops/all_pairs.hpp>
@@ -41,6 +44,18 @@ auto linear(const Score& score, const auto& normalize, const auto& memory, const
 }  // namespace heed::inline HEED_TARGET::detail::execute
 
 namespace heed::inline HEED_TARGET {
+
+namespace detail {
+
+/// The policies that make a memory of values as they are.
+template <class Score, class Normalize>
+struct policies_with_plain_sum {
+    const Score& score;
+    const Normalize& normalize;
+    heed::combine::weighted_sum combine{};
+};
+
+}  // namespace detail
 
 /// The state of linear attention: Σ_j γ^age k_j [v_j, 1]ᵀ.
 template <class Sums>
@@ -81,11 +96,76 @@ struct streaming {
     {
         const auto keys = shape_of(memory.keys);
         const shape_of_rank<3> shape{keys[0], keys[2] - columns_of_gates, memory.width() + 1};
-        return extend(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
+        return added(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
     }
 
-    /// The sums after adding the keys of another memory.
-    auto extend(const auto& sums, const auto& memory) const
+    /// The sums after adding words [B,n,D], `rest` as in attention::on; or the keys of another memory.
+    auto extend(const auto& sums, const auto& more, const auto&... rest) const
+    {
+        if constexpr (tensor<decltype(more)>) {
+            return added(sums, memory_after(sums, more, rest...));
+        } else {
+            static_assert(!corrects, "heed: combine::delta_rule corrects values by the state: give the annotations, "
+                                     "generate.extend(sums, words)");
+            return added(sums, more);
+        }
+    }
+
+    /// The context [B,D] of one query, which sees all keys.
+    auto answer(const auto& sums, const auto& query) const
+    {
+        using any_memory = memory<array<float, 3>, array<float, 3>>;
+        static_assert(
+            detail::plan<Attention, std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>::linear,
+            "heed: streaming needs linear attention: an inner product such as score::kernel, optionally in "
+            "score::gated_decay; normalize::ratio or normalize::retention; and combine::weighted_sum");
+        return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
+                              attend.normalize.linear_rule().divides);
+    }
+
+private:
+    static constexpr bool corrects = detail::has_prepare_values<
+        std::remove_cvref_t<decltype(heed::summing(std::declval<const Attention&>().combine))>>;
+
+    /// The memory of words that follow those in the sums.
+    auto memory_after(const auto& sums, const tensor auto& words, const auto&... rest) const
+    {
+        if constexpr (!corrects) {
+            return attend.on(words, rest...);
+        } else {
+            using given = detail::policies_with_plain_sum<decltype(Attention::score), decltype(Attention::normalize)>;
+            const given plain{attend.score, attend.normalize};
+            auto memory = detail::from_source("streaming::extend", detail::memory_by{plain}, words, rest...);
+            const auto [B, T, N] = shape_of(memory.keys);
+            const std::size_t D = memory.width();
+            const auto keys = ops::slice_columns(memory.keys, columns_of_gates, N);
+            const auto asking = ops::reshaped(faded(keys, memory.keys), B * T, N - columns_of_gates);
+            const auto predicted = ops::bmm(asking, ops::slice_columns(sums.of, 0, D));
+            const auto& delta = heed::summing(attend.combine);
+            auto values = delta.corrected(attend.score, attend.normalize, memory.keys,
+                                          ops::subtract(memory.values, predicted), delta.rates(words), memory.real);
+            return heed::memory<decltype(values), decltype(memory.keys)>{std::move(values), std::move(memory.keys),
+                                                                         std::move(memory.real)};
+        }
+    }
+
+    /// Rows [B,n,F], each times the decay of the sums up to it; `keys` as prepared.
+    auto faded(const tensor auto& rows, const tensor auto& keys) const
+    {
+        const auto [B, n, F] = shape_of(rows);
+        if constexpr (columns_of_gates > 0) {
+            return ops::multiply(rows, ops::exp(ops::scale(ops::slice_columns(keys, 1, 2), -1)));
+        } else {
+            const double decay = attend.normalize.linear_rule().decay;
+            array<plain_number<element_of<decltype(rows)>>, 3> left(shape_of_rank<3>{1, n, 1});
+            for (std::size_t i = 0; i < n; ++i)
+                left(0, i, 0) =
+                    static_cast<plain_number<element_of<decltype(rows)>>>(std::pow(decay, static_cast<double>(i + 1)));
+            return ops::multiply(rows, same_family(rows, left));
+        }
+    }
+
+    auto added(const auto& sums, const auto& memory) const
     {
         const double decay = attend.normalize.linear_rule().decay;
         if constexpr (columns_of_gates > 0) {
@@ -103,19 +183,6 @@ struct streaming {
         }
     }
 
-    /// The context [B,D] of one query, which sees all keys.
-    auto answer(const auto& sums, const auto& query) const
-    {
-        using any_memory = memory<array<float, 3>, array<float, 3>>;
-        static_assert(
-            detail::plan<Attention, std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>::linear,
-            "heed: streaming needs linear attention: an inner product such as score::kernel, optionally in "
-            "score::gated_decay; normalize::ratio or normalize::retention; and combine::weighted_sum");
-        return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
-                              attend.normalize.linear_rule().divides);
-    }
-
-private:
     // Keys that decay by gates begin with the sums of the gates.
     static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
 };

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/ops/delta_rule.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/step_kernel.hpp>
+
+namespace heed::inline HEED_TARGET::combine {
+
+/// A weighted sum of values that the delta rule corrects: a memory stores at a key the difference between the value and
+/// its prediction by earlier keys.
+///
+///     c = Σ_j α_j u_j,  u_j = β_j (x_j − Σ_{l<j} f_{l,j} (k_j · k_l) u_l),  β_j = most · σ(w · x_j + b)
+///                                             Schlag, Irie and Schmidhuber 2021, eq. 24-25; Yang et al. 2024b
+///
+///     attention delta{score::cosine{}, normalize::retention{}, combine::delta_rule{w, b}};
+///     attention gated{score::gated_decay{score::cosine{}, w_a, b_a}, normalize::retention{},
+///                     combine::delta_rule{w, b}};                     Yang, Kautz and Hatamizadeh 2025
+///
+/// x_j are the values, k_j the score's prepared keys, f the decay of the normalizer or of score::gated_decay. With
+/// causal{}, contexts are those of the recurrence S_j = f S_{j−1} (I − β_j k_j k_jᵀ) + β_j x_j k_jᵀ, c_j = S_j q_j, in
+/// linear time; heed::streaming keeps only S_j. w [D,1] and b [1] are applied to the annotations; in a multi_head, to
+/// the head's annotations x W_K.
+///
+/// Keys should have length 1, as score::cosine's: longer ones let the state grow without limit. `most` = 2 allows
+/// negative eigenvalues of the state's transition (Grazzi et al. 2025). Values are corrected once per memory, so
+/// `extend` is not available. For inner products and normalize::retention; with gates, its `decay` must be 1.
+template <class Matrix, class Vector>
+struct delta_rule {
+    Matrix w;  // [D,1]
+    Vector b;  // [1]
+    double most = 1;
+
+    using kernel_tag = kernels::weighted_sum_of_row;
+    static constexpr combiner_traits traits{.weights = weight_kind::per_position, .needs_all_positions = true};
+
+    auto operator()(const tensor auto& weights_of_positions, const tensor auto& values) const
+    {
+        return ops::weighted_sum(weights_of_positions, values);
+    }
+
+    auto combine_matrix(const tensor auto& weights_of_queries, const tensor auto& values) const
+    {
+        return ops::bmm(weights_of_queries, values);
+    }
+
+    /// β [B,T,1].
+    auto rates(const tensor auto& annotations) const
+    {
+        return ops::scale(ops::sigmoid(ops::linear(annotations, w, b)), most);
+    }
+
+    /// The corrected values u [B,T,D].
+    auto prepare_values(const tensor auto& values, const auto& of) const
+    {
+        return corrected(of.score, of.normalize, of.keys, values, of_visible(rates(of.annotations), of.mask), of.real);
+    }
+
+    /// u of given rates β. Throws heed::error if both gates and the normalizer's `decay` fade keys.
+    template <class Score, class Normalize>
+    static auto corrected(const Score&, const Normalize& normalize, const tensor auto& keys, const tensor auto& values,
+                          const tensor auto& beta, const lengths& real)
+    {
+        static_assert(is_product<Score>() && hook::linear_rule<Normalize> &&
+                          !normalizer_traits_of<Normalize>().requires_nonnegative,
+                      "heed: combine::delta_rule needs an inner product, such as score::cosine, optionally in "
+                      "score::gated_decay, and normalize::retention");
+        const double decay = normalize.linear_rule().decay;
+        if constexpr (known_to_kernels_as<Score, kernels::gated_decay_score>) {
+            if (decay != 1)
+                detail::throw_error({"combine::delta_rule: the decay of normalize::retention must be 1 with the gates "
+                                     "of score::gated_decay"});
+            return ops::correct_values_by_gates(keys, values, beta, real);
+        } else {
+            return ops::correct_values(keys, values, beta, real, decay);
+        }
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto w = visit("w", self.w);
+        auto b = visit("b", self.b);
+        return combine::delta_rule<decltype(w), decltype(b)>{std::move(w), std::move(b), self.most};
+    }
+
+private:
+    template <class Score>
+    static consteval bool is_product()
+    {
+        if constexpr (known_to_kernels_as<Score, kernels::gated_decay_score>)
+            return is_product<typename Score::wraps>();
+        return known_to_kernels_as<Score, kernels::inner_product_score>;
+    }
+    /// Rates of 0 where a mask hides a position, which then stores nothing.
+    static auto of_visible(auto beta, const no_mask&) { return beta; }
+    static auto of_visible(const auto& beta, const boolean_mask<2>& mask) { return ops::zero_masked(beta, mask); }
+};
+
+template <class Matrix, class Vector>
+delta_rule(Matrix, Vector, double = 1) -> delta_rule<Matrix, Vector>;
+
+}  // namespace heed::inline HEED_TARGET::combine
