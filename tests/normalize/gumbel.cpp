@@ -47,6 +47,21 @@ TEST_CASE("gumbel: hard weights forward, the gradient of the soft weights backwa
         "normalize::gumbel: tau is 0.000000 but must be a finite number above 0"));
 }
 
+TEST_CASE("gumbel: every dimension has its own noise")
+{
+    const array<double, 3> scores(shape_of_rank<3>{2, 4, 3}, 0.0);
+    const auto weights = normalize::gumbel{.seed = 4, .straight_through = false}(scores, no_state{},
+                                                                                 plain_step_context{lengths{4, 2}});
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t d = 0; d < 3; ++d) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 4; ++j) sum += weights(b, j, d);
+            CHECK(sum == support::approx(1));
+        }
+        CHECK(weights(b, 0, 0) != weights(b, 0, 1));
+    }
+}
+
 TEST_CASE("gumbel noise: a hidden score has no gradient; the maximum score takes away the sum of the others")
 {
     auto scores = random({2, 5}, 1);

@@ -174,3 +174,11 @@ TEST_CASE("the operation: scores far apart, float, and clipped positions")
     CHECK(y(1, 0) == support::approx(0.5));  // one key from 1 on, with a gate of 1/2
     CHECK(y(1, 1) == 0);
 }
+
+TEST_CASE("a KV cache: a query before the first key of a sentence is refused")
+{
+    const auto attend = counts(score::scaled_dot{});
+    const auto memory = with_cache(attend.on(random({2, 3, N}, 1), lengths{3, 1}));
+    CHECK_THROWS_AS((void)attend.step(memory, random({2, N}, 2), attend.start(memory)), shape_error);
+    CHECK_NOTHROW((void)attend.step(memory, random({2, N}, 2), from_query(attend.start(memory), 2)));
+}

@@ -276,3 +276,20 @@ TEST_CASE("operations")
                             }),
                             "carried_to: sentence 2 of keys"));
 }
+
+TEST_CASE("a KV cache: queries after the last position are at that position, as in any other memory")
+{
+    const auto h = random({1, 3, N}, 1), q = random({1, 5, N}, 2);
+    const auto attend = with(forgets(score::dot{}));
+    const auto plain = attend.on(h);
+    const auto cache = with_cache(plain);
+    auto of_plain = attend.start(plain);
+    auto of_cache = attend.start(cache);
+    for (std::size_t s = 0; s < 5; ++s) {
+        auto must = attend.step(plain, ops::step_of(q, s), of_plain);
+        auto is = attend.step(cache, ops::step_of(q, s), of_cache);
+        CHECK(distance(is.weights, must.weights) < 1e-15);
+        of_plain = std::move(must.state);
+        of_cache = std::move(is.state);
+    }
+}
