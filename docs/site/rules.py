@@ -32,7 +32,7 @@ from names import Name
 HOOKS = set("""
 traits prepare continue_keys project match start observe_memory advance groups score_matrix asked_all project_words check_state kernel_tag
 in_tiles query query_all keys init_state update_state observe_query weigh_and_advance weights_for_combiner window inner_in_window tile_rule linear_rule differentiable
-wraps combine_matrix finish finish_matrix map step parameters adapts passes_state base inner hooks
+wraps prepare_values combine_matrix finish finish_matrix map step parameters adapts passes_state base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
 results each_move piece fill needs back make visible_range full_range
 begin end size empty data rows columns operator()

@@ -50,8 +50,8 @@ TEST_CASE("gumbel: hard weights forward, the gradient of the soft weights backwa
 TEST_CASE("gumbel: every dimension has its own noise")
 {
     const array<double, 3> scores(shape_of_rank<3>{2, 4, 3}, 0.0);
-    const auto weights = normalize::gumbel{.seed = 4, .straight_through = false}(scores, no_state{},
-                                                                                 plain_step_context{lengths{4, 2}});
+    const auto weights =
+        normalize::gumbel{.seed = 4, .straight_through = false}(scores, no_state{}, plain_step_context{lengths{4, 2}});
     for (std::size_t b = 0; b < 2; ++b) {
         for (std::size_t d = 0; d < 3; ++d) {
             double sum = 0;
