@@ -120,7 +120,7 @@ TEST_CASE("only distances matter")
     here.step = 2;
     there.step = 9;
     const lengths seven{7};
-    const detail::memory_by make{attend.score, seven};
+    const detail::memory_by make{attend, seven};
     const auto later = detail::from_source("a test", make, h);
     const auto a = attend.step(attend.on(h), q, here).weights, b = attend.step(later, q, there).weights;
     const auto c = attend.step(attend.on(h), q, there).weights;
