@@ -44,6 +44,7 @@ const std::pair<const char*, void (*)(const twins::presets&)> papers[] = {
     {"raffel2020", twins::raffel2020},
     {"ramapuram2025", twins::ramapuram2025},
     {"sankaran2016", twins::sankaran2016},
+    {"schlag2021", twins::schlag2021},
     {"shaw2018", twins::shaw2018},
     {"shazeer2020", twins::shazeer2020},
     {"su2021", twins::su2021},
@@ -54,6 +55,7 @@ const std::pair<const char*, void (*)(const twins::presets&)> papers[] = {
     {"xiao2024", twins::xiao2024},
     {"xu2015", twins::xu2015},
     {"yang2024", twins::yang2024},
+    {"yang2025", twins::yang2025},
     {"ye2024", twins::ye2024},
     {"yin2016", twins::yin2016},
 };

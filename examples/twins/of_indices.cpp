@@ -81,6 +81,15 @@ void raffel2020(const presets& add)
     });
 }
 
+void schlag2021(const presets& add)
+{
+    add("delta_net", [](twin& t) {
+        const auto w = t.input<2>("w", {D, 1});
+        const auto b = t.input<1>("b", {1});
+        attends(t, paper::schlag2021::delta_net(w, b));
+    });
+}
+
 void shaw2018(const presets& add)
 {
     add("relative", [](twin& t) {
@@ -112,6 +121,15 @@ void yang2024(const presets& add)
         const auto w = t.input<2>("w", {D, 1});
         const auto b = t.input<1>("b", {1});
         attends(t, paper::yang2024::gated_linear(w, b));
+    });
+}
+
+void yang2025(const presets& add)
+{
+    add("gated_delta_net", [](twin& t) {
+        const auto w_a = t.input<2>("w_a", {D, 1}), w = t.input<2>("w", {D, 1});
+        const auto b_a = t.input<1>("b_a", {1}), b = t.input<1>("b", {1});
+        attends(t, paper::yang2025::gated_delta_net(w_a, b_a, w, b));
     });
 }
 

@@ -34,8 +34,10 @@ void katharopoulos2020(const presets& add);
 void lin2025(const presets& add);
 void press2022(const presets& add);
 void raffel2020(const presets& add);
+void schlag2021(const presets& add);
 void shaw2018(const presets& add);
 void su2021(const presets& add);
+void yang2025(const presets& add);
 
 // of_weights.cpp: weights other than softmax of inner products
 void correia2019(const presets& add);
