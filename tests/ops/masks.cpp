@@ -117,9 +117,13 @@ TEST_CASE("clear_ended: no gradient beyond the end")
 {
     const lengths real{2, 0, 3};
     const auto f = [&](const auto& x) { return ops::clear_ended(x, real); };
-    CHECK_GRADIENT(f, random({3, 3, 2}, 1));
+    CHECK_GRADIENT(f, random({4, 3, 2}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::clear_ended(x, lengths{1}); }, random({1, 1, 1}, 2));
-    auto x = random({3, 3, 2}, 1);
+    auto x = random({4, 3, 2}, 1);
+    const array<double, 3> y = f(x);  // 4 steps of 3 sentences
+    CHECK(y(2, 2, 1) == x(2, 2, 1));
+    CHECK(y(3, 2, 1) == 0);
+    CHECK(y(1, 1, 0) == 0);
     x(2, 0, 1) = std::numeric_limits<double>::quiet_NaN();
     x(0, 1, 0) = std::numeric_limits<double>::infinity();
     ad::tape<double> on;
