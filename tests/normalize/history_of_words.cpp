@@ -92,6 +92,10 @@ TEST_CASE("temporal history across the sentences of a document")
                             }),
                             "the batch has 3 sentences but there are 2 documents"));
     CHECK(support::contains(message([&] {
+                                documents.keep(word_ids(3, 2), lengths{3, 4}, state.normalize);
+                            }),
+                            "history_of_words::keep: the length of row 1 is 4 but there are only 3 positions"));
+    CHECK(support::contains(message([&] {
                                 documents.keep(word_ids(2, 2), lengths{2, 2}, state.normalize);
                             }),
                             "history_of_words::keep: the history is [2,3] but must be [2,2]"));

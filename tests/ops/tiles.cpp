@@ -295,3 +295,14 @@ TEST_CASE("range masks with each normalizer of heed::compiled: compared with the
     each(kernels::tiles::sparse_weights<1>{});
     each(kernels::tiles::sparse_weights<2>{});
 }
+
+TEST_CASE("numbers of heads that do not fit are refused, 0 included")
+{
+    const auto q = random({1, 3, 4}, 1), k = random({1, 5, 4}, 2);
+    for (const ops::heads_of& how : {ops::heads_of{.heads = 0},
+                                     {.groups = 0},
+                                     {.heads = 0, .groups = 0},
+                                     {.sharing = 0},
+                                     {.heads = 3, .groups = 2}})
+        CHECK_THROWS_AS((void)ops::attend_tiled(q, k, k, lengths{5}, how), shape_error);
+}
