@@ -51,6 +51,7 @@ struct attention {
                   HEED_SAYS_DIFFERENT_WEIGHTS);
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::negative_scores,
                   HEED_SAYS_NEGATIVE_SCORES);
+    static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::no_products, HEED_SAYS_NO_PRODUCTS);
 
     /// Prepares the memory, once per batch: annotations [B,T,D], and which positions are real.
     ///

@@ -16,6 +16,12 @@ TEST_CASE("composition faults are identified")
     CHECK(fault_of<score::dot, lengths, combine::weighted_sum>() == composition_fault::no_normalizer);
     CHECK(fault_of<score::dot, softmax, int>() == composition_fault::no_combiner);
     CHECK(fault_of<score::dot, normalize::ratio, combine::weighted_sum>() == composition_fault::negative_scores);
+    using delta = combine::delta_rule<array<float, 2>, array<float, 1>>;
+    using gated = combine::gated<array<float, 2>, array<float, 1>, delta>;
+    CHECK(fault_of<score::cosine<>, normalize::retention, delta>() == composition_fault::none);
+    CHECK(fault_of<score::cosine<>, softmax, delta>() == composition_fault::no_products);
+    CHECK(fault_of<score::match, normalize::retention, gated>() == composition_fault::no_products);
+    CHECK(fault_of<score::kernel<score::elu_plus_one>, normalize::ratio, delta>() == composition_fault::no_products);
     CHECK(fault_of<score::kernel<score::elu_plus_one>, normalize::ratio, combine::weighted_sum>() ==
           composition_fault::none);
 }

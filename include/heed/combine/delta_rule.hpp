@@ -41,7 +41,8 @@ struct delta_rule {
     double most = 1;
 
     using kernel_tag = kernels::weighted_sum_of_row;
-    static constexpr combiner_traits traits{.weights = weight_kind::per_position, .needs_all_positions = true};
+    static constexpr combiner_traits traits{
+        .weights = weight_kind::per_position, .needs_all_positions = true, .needs_products = true};
 
     auto operator()(const tensor auto& weights_of_positions, const tensor auto& values) const
     {
@@ -70,10 +71,6 @@ struct delta_rule {
     static auto corrected(const Score&, const Normalize& normalize, const tensor auto& keys, const tensor auto& values,
                           const tensor auto& beta, const lengths& real)
     {
-        static_assert(is_product<Score>() && hook::linear_rule<Normalize> &&
-                          !normalizer_traits_of<Normalize>().requires_nonnegative,
-                      "heed: combine::delta_rule needs an inner product, such as score::cosine, optionally in "
-                      "score::gated_decay, and normalize::retention");
         const double decay = normalize.linear_rule().decay;
         if constexpr (known_to_kernels_as<Score, kernels::gated_decay_score>) {
             if (decay != 1)
@@ -93,13 +90,6 @@ struct delta_rule {
     }
 
 private:
-    template <class Score>
-    static consteval bool is_product()
-    {
-        if constexpr (known_to_kernels_as<Score, kernels::gated_decay_score>)
-            return is_product<typename Score::wraps>();
-        return known_to_kernels_as<Score, kernels::inner_product_score>;
-    }
     /// Rates of 0 where a mask hides a position, which then stores nothing.
     static auto of_visible(auto beta, const no_mask&) { return beta; }
     static auto of_visible(const auto& beta, const boolean_mask<2>& mask) { return ops::zero_masked(beta, mask); }

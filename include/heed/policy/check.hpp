@@ -9,6 +9,7 @@
 #include <heed/policy/hooks.hpp>
 #include <heed/policy/query.hpp>
 #include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/policy/weigh.hpp>
 
 /// static_assert messages, one for each mistake: a policy lacks a member required by the table in policy/hooks.hpp, or
@@ -168,7 +169,15 @@ consteval bool check_map()
 #undef HEED_SAYS_PARAMETERS
 
 /// Why a score, a normalizer and a combiner do not form an attention.
-enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
+enum class composition_fault {
+    none,
+    no_score,
+    no_normalizer,
+    no_combiner,
+    different_weights,
+    negative_scores,
+    no_products
+};
 
 // A static assertion requires a literal; docs/explanation/composition.md has the same text.
 #define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
@@ -179,6 +188,25 @@ enum class composition_fault { none, no_score, no_normalizer, no_combiner, diffe
 #define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
     "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
     "score::kernel, or with a score whose traits have `.nonnegative = true`"
+
+#define HEED_SAYS_NO_PRODUCTS                                                                                          \
+    "heed: combine::delta_rule corrects values by inner products of keys: it goes with a score that is one, such as "  \
+    "score::cosine, optionally in score::gated_decay, and with normalize::retention"
+
+namespace detail {
+
+/// Is this score an inner product, optionally with keys that decay by gates?
+template <class Score>
+consteval bool multiplies_keys()
+{
+    if constexpr (known_to_kernels_as<Score, kernels::gated_decay_score>) {
+        return multiplies_keys<typename Score::wraps>();
+    } else {
+        return known_to_kernels_as<Score, kernels::inner_product_score>;
+    }
+}
+
+}  // namespace detail
 
 /// Whether attention<Score, Normalize, Combine> is valid, and if not, why.
 template <class Score, class Normalize, class Combine>
@@ -192,6 +220,10 @@ consteval composition_fault fault_of()
     if (!combiner<Combine>) return composition_fault::no_combiner;
     if (normalizer_traits_of<Normalize>().requires_nonnegative && !score_traits_of<Score>().nonnegative)
         return composition_fault::negative_scores;
+    if (combiner_traits_of<Combine>().needs_products &&
+        !(detail::multiplies_keys<Score>() && hook::linear_rule<Normalize> &&
+          !normalizer_traits_of<Normalize>().requires_nonnegative))
+        return composition_fault::no_products;
     return composition_fault::none;
 }
 

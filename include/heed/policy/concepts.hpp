@@ -82,6 +82,7 @@ struct combiner_traits {
     weight_kind weights = weight_kind::per_position;
     bool linear = false;               // the contexts of h M are the contexts of h, times M
     bool needs_all_positions = false;  // it reads the index of a position
+    bool needs_products = false;       // its values follow from inner products of keys: see combine::delta_rule
 };
 
 namespace detail {
@@ -145,14 +146,17 @@ consteval normalizer_traits normalizer_traits_of()
     return detail::declared_traits<Normalize, normalizer_traits>();
 }
 
-/// The traits of a combiner, which needs all positions if the wrapped combiner does; the defaults for a type that is
-/// not a combiner.
+/// The traits of a combiner, which needs all positions, or products, if the wrapped combiner does; the defaults for a
+/// type that is not a combiner.
 template <class Combine>
 consteval combiner_traits combiner_traits_of()
 {
     combiner_traits traits = detail::declared_traits<Combine, combiner_traits>();
-    if constexpr (wraps_another<Combine>)
-        traits.needs_all_positions |= combiner_traits_of<typename Combine::wraps>().needs_all_positions;
+    if constexpr (wraps_another<Combine>) {
+        const combiner_traits inside = combiner_traits_of<typename Combine::wraps>();
+        traits.needs_all_positions |= inside.needs_all_positions;
+        traits.needs_products |= inside.needs_products;
+    }
     return traits;
 }
 
