@@ -96,7 +96,6 @@ TEST_CASE("corrected values of several chunks: with gradients, and equal in segm
     CHECK(off(u, k, v, rates, real, [](std::size_t, std::size_t) { return 0.99; }) < 1e-13);
     CHECK_GRADIENT([&](const auto&... x) { return ops::correct_values(x..., real, 0.99); }, k, v, rates);
     // The values of a later segment, less the prediction of the state before it.
-    const auto none = lengths{cut, cut};
     const auto part = [&](const auto& x, std::size_t begin, std::size_t end) {
         const std::size_t N = x.shape()[2];
         array<double, 3> y({1, end - begin, N});
@@ -104,7 +103,6 @@ TEST_CASE("corrected values of several chunks: with gradients, and equal in segm
             for (std::size_t n = 0; n < N; ++n) y(0, i - begin, n) = x(0, i, n);
         return y;
     };
-    array<double, 3> state({1, F, D});
     const auto k0 = part(k, 0, cut),
                u0 = ops::correct_values(k0, part(v, 0, cut), part(rates, 0, cut), lengths{cut}, 0.99);
     auto k1 = part(k, cut, T), v1 = part(v, cut, T);

@@ -113,4 +113,22 @@ double distance_where_it_grows(const auto& attend, const heed::array<double, 3>&
     return state.step == T ? worst : 1e9;
 }
 
+/// The same for heed::streaming: a prompt, then `chunk` words at a time.
+double distance_as_a_stream(const auto& attend, const heed::array<double, 3>& h, const heed::array<double, 3>& q,
+                            const heed::array<double, 3>& all, std::size_t prompt, std::size_t chunk)
+{
+    const auto [B, T, N] = all.shape();
+    const heed::streaming generate{attend};
+    auto sums = generate.start(attend.on(words_of(h, 0, prompt)));
+    double worst = 0;
+    for (std::size_t t = prompt; t < T; t += chunk) {
+        const std::size_t n = std::min(chunk, T - t);
+        sums = generate.extend(sums, words_of(h, t, n));
+        const auto context = generate.answer(sums, heed::ops::step_of(q, t + n - 1));
+        for (std::size_t b = 0; b < B; ++b)
+            for (std::size_t i = 0; i < N; ++i) worst = std::max(worst, std::abs(context(b, i) - all(b, t + n - 1, i)));
+    }
+    return worst;
+}
+
 }  // namespace support

@@ -169,13 +169,16 @@ struct memory_by {
         }
         auto prepared = [&] {
             const auto& combine = heed::summing(attend.combine);
-            if constexpr (has_prepare_values<std::remove_cvref_t<decltype(combine)>>) {
+            using combine_type = std::remove_cvref_t<decltype(combine)>;
+            using source = decltype(source_of_values{annotations, keys, real, mask, score, attend.normalize});
+            if constexpr (hook::prepare_values<combine_type, decltype(values), source>) {
                 if (first.batch() > 0)
                     throw_error({"attention::extend: the combiner computes values from all positions before them: "
                                  "heed::streaming keeps a state instead of a memory"});
                 return combine.prepare_values(values,
                                               source_of_values{annotations, keys, real, mask, score, attend.normalize});
             } else {
+                HEED_MAY_LACK(combine_type, prepare_values, decltype(values), source);
                 return std::remove_cvref_t<Values>(std::forward<Values>(values));
             }
         }();

@@ -20,20 +20,21 @@ namespace heed::inline HEED_TARGET::combine {
 /// its prediction by earlier keys.
 ///
 ///     c = Σ_j α_j u_j,  u_j = β_j (x_j − Σ_{l<j} f_{l,j} (k_j · k_l) u_l),  β_j = most · σ(w · x_j + b)
-///                                             Schlag, Irie and Schmidhuber 2021, eq. 24-25; Yang et al. 2024b
+///                                             Schlag, Irie and Schmidhuber 2021, section 4.2
 ///
 ///     attention delta{score::cosine{}, normalize::retention{}, combine::delta_rule{w, b}};
 ///     attention gated{score::gated_decay{score::cosine{}, w_a, b_a}, normalize::retention{},
-///                     combine::delta_rule{w, b}};                     Yang, Kautz and Hatamizadeh 2025
+///                     combine::delta_rule{w, b}};             Yang, Kautz and Hatamizadeh 2025, section 3.1
 ///
 /// x_j are the values, k_j the score's prepared keys, f the decay of the normalizer or of score::gated_decay. With
 /// causal{}, contexts are those of the recurrence S_j = f S_{j−1} (I − β_j k_j k_jᵀ) + β_j x_j k_jᵀ, c_j = S_j q_j, in
 /// linear time; heed::streaming keeps only S_j. w [D,1] and b [1] are applied to the annotations; in a multi_head, to
 /// the head's annotations x W_K.
 ///
-/// Keys should have length 1, as score::cosine's: longer ones let the state grow without limit. `most` = 2 allows
-/// negative eigenvalues of the state's transition (Grazzi et al. 2025). Values are corrected once per memory, so
-/// `extend` is not available. For inner products and normalize::retention; with gates, its `decay` must be 1.
+/// Keys should have length 1, as score::cosine's: where β_j |k_j|² exceeds 2, the state may grow without limit. `most`
+/// = 2 allows negative eigenvalues of the state's transition (Grazzi et al. 2025). Values are corrected once per
+/// memory, so `extend` is not available. For inner products and normalize::retention; with gates, its `decay` must
+/// be 1.
 template <class Matrix, class Vector>
 struct delta_rule {
     Matrix w;  // [D,1]
@@ -54,31 +55,19 @@ struct delta_rule {
         return ops::bmm(weights_of_queries, values);
     }
 
-    /// β [B,T,1].
-    auto rates(const tensor auto& annotations) const
-    {
-        return ops::scale(ops::sigmoid(ops::linear(annotations, w, b)), most);
-    }
-
-    /// The corrected values u [B,T,D].
+    /// The corrected values u [B,T,D]. Throws heed::error if both gates and the normalizer's `decay` fade keys.
     auto prepare_values(const tensor auto& values, const auto& of) const
     {
-        return corrected(of.score, of.normalize, of.keys, values, of_visible(rates(of.annotations), of.mask), of.real);
-    }
-
-    /// u of given rates β. Throws heed::error if both gates and the normalizer's `decay` fade keys.
-    template <class Score, class Normalize>
-    static auto corrected(const Score&, const Normalize& normalize, const tensor auto& keys, const tensor auto& values,
-                          const tensor auto& beta, const lengths& real)
-    {
-        const double decay = normalize.linear_rule().decay;
-        if constexpr (known_to_kernels_as<Score, kernels::gated_decay_score>) {
+        const auto rates = ops::scale(ops::sigmoid(ops::linear(of.annotations, w, b)), most);  // β [B,T,1]
+        const auto beta = of_visible(rates, of.mask);
+        const double decay = of.normalize.linear_rule().decay;
+        if constexpr (known_to_kernels_as<std::remove_cvref_t<decltype(of.score)>, kernels::gated_decay_score>) {
             if (decay != 1)
                 detail::throw_error({"combine::delta_rule: the decay of normalize::retention must be 1 with the gates "
                                      "of score::gated_decay"});
-            return ops::correct_values_by_gates(keys, values, beta, real);
+            return ops::correct_values_by_gates(of.keys, values, beta, of.real);
         } else {
-            return ops::correct_values(keys, values, beta, real, decay);
+            return ops::correct_values(of.keys, values, beta, of.real, decay);
         }
     }
 

@@ -7,17 +7,17 @@
 
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
-#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/linear_attention.hpp>
-#include <heed/kernels/rows.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Values corrected by the delta rule, in linear time, a chunk of rows at a time.
 ///
-///     e_i = v_i − Σ_{j<i} f(j, i) (k_i · k_j) u_j,  u_i = β_i e_i           Schlag et al. 2021, eq. 24-25
+///     e_i = v_i − Σ_{j<i} f(j, i) (k_i · k_j) u_j,  u_i = β_i e_i           Schlag et al. 2021, section 4.2
 ///
 /// e_i is the error of predicting v_i from the past at k_i; f is the decay of kernels/linear_attention.hpp. The rows
-/// before a chunk are summed in one matrix; within a chunk, u solves a triangular system (Yang et al. 2024b, eq. 10-11)
-/// in blocks of rows. The derivative is the same recurrence, with rows counted from the last.
+/// before a chunk are summed in one matrix; within a chunk, u solves a triangular system, a few rows at a time (the
+/// chunks are those of Yang, Wang, Zhang, Shen and Kim 2024, "Parallelizing Linear Transformers with the Delta Rule
+/// over Sequence Length"). The derivative is the same recurrence, from the last row to the first.
 namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {

@@ -81,22 +81,20 @@ struct fading_by_gates {
     /// row[i] *= f(first + i, to)
     void from_each(std::size_t n, T* row, std::size_t first, std::size_t to) const
     {
-        simd::transform(
-            n, row,
-            [end = simd::splat(c[to])](auto x, auto from) {
-                return x * simd::exp(simd::min(from - end, decltype(x){}));
-            },
-            row, c + first);
+        fade(n, row, c + first, [end = simd::splat(c[to])](auto from) { return from - end; });
     }
     /// row[i] *= f(from, first + i)
     void to_each(std::size_t n, T* row, std::size_t from, std::size_t first) const
     {
+        fade(n, row, c + first, [begin = simd::splat(c[from])](auto to) { return begin - to; });
+    }
+
+private:
+    static void fade(std::size_t n, T* row, const T* sums, const auto& exponent)
+    {
         simd::transform(
-            n, row,
-            [begin = simd::splat(c[from])](auto x, auto to) {
-                return x * simd::exp(simd::min(begin - to, decltype(x){}));
-            },
-            row, c + first);
+            n, row, [&](auto x, auto sum) { return x * simd::exp(simd::min(exponent(sum), decltype(x){})); }, row,
+            sums);
     }
 };
 

@@ -108,11 +108,11 @@ inline shape_of_rank<3> shape_of_corrected(const char* where, const shape_of_ran
 
 /// Values corrected by the delta rule: each becomes its difference from the prediction of the past.
 ///
-///     u_i = β_i (v_i − Σ_{j<i} γ^{i−j} (k_i · k_j) u_j)           Schlag et al. 2021, eq. 24-25; Yang et al. 2024b, §3
+///     u_i = β_i (v_i − Σ_{j<i} γ^{i−j} (k_i · k_j) u_j)           Schlag et al. 2021, section 4.2
 ///
 /// keys [B,T,F], values [B,T,D], rates β [B,T,1] -> [B,T,D], 0 in the padding. In linear time; Σ_j γ^{i−j} u_j k_jᵀ is
-/// the state S_i = γ S_{i−1} (I − β_i k_i k_iᵀ) + β_i v_i k_iᵀ. Keys should have unit length and β be at most 2: longer
-/// ones let the state grow without limit.
+/// the state S_i = γ S_{i−1} (I − β_i k_i k_iᵀ) + β_i v_i k_iᵀ. Where β_i |k_i|² exceeds
+/// 2, the state may grow without limit.
 ///
 ///     g_i = ∂u_i − Σ_{j>i} γ^{j−i} (k_j · k_i) β_j g_j:   ∂v_i += β_i g_i,   ∂β_i += g_i · u_i / β_i,
 ///     ∂k_i −= Σ_{j<i} γ^{i−j} β_i (g_i · u_j) k_j + Σ_{j>i} γ^{j−i} β_j (g_j · u_i) k_j
@@ -150,7 +150,8 @@ inline constexpr correct_values_op correct_values{};
 
 /// Values corrected by the delta rule, where the past decays by gates:
 ///
-///     u_i = β_i (v_i − Σ_{j<i} exp(F_i − F_j) (k_i · k_j) u_j),  F_j = Σ_{l≤j} log a_l       Yang et al. 2025, eq. 10
+///     u_i = β_i (v_i − Σ_{j<i} exp(F_i − F_j) (k_i · k_j) u_j),  F_j = Σ_{l≤j} log a_l       Yang et al. 2025,
+///     section 3.1
 ///
 /// keys [B,T,2+F] with the columns (1, −F_j) of `carried_sums`; the rest as in correct_values.
 ///

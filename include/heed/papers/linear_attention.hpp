@@ -82,11 +82,11 @@ namespace heed::inline HEED_TARGET::papers::schlag2021 {
 
 /// DeltaNet of one head: a key's value replaces the memory's answer there, at a learned rate.
 ///
-///     W_t = W_{t−1} + β_t (v_t − v̄_t) ⊗ φ(k_t),  v̄_t = W_{t−1} φ(k_t),  β_t = σ(w · x_t + b)          eq. 23-25
+///     W_t = W_{t−1} + β_t (v_t − v̄_t) ⊗ φ(k_t),  v̄_t = W_{t−1} φ(k_t),  β_t = σ(w · x_t + b)        section 4.2
 ///
-/// φ scales to length 1, as in Yang et al. 2024 ("Parallelizing Linear Transformers with the Delta Rule over Sequence
-/// Length", section 3.3), which also found the form in chunks. Deviations: DPFP, the paper's φ, divides by a sum; w and
-/// b read the head's annotations.
+/// Deviations: φ scales to length 1, as in Yang, Wang, Zhang, Shen and Kim 2024 ("Parallelizing Linear Transformers
+/// with the Delta Rule over Sequence Length"); the paper's φ is DPFP, divided by its sum. w and b read the head's
+/// annotations.
 auto delta_net(auto w, auto b)  // [D,1], [1]
 {
     return attention{score::cosine{}, normalize::retention{}, combine::delta_rule{std::move(w), std::move(b)}};
@@ -165,7 +165,7 @@ namespace heed::inline HEED_TARGET::papers::yang2025 {
 
 /// The gated delta rule of one head: the state forgets by a gate, and is corrected.
 ///
-///     S_t = S_{t−1} α_t (I − β_t k_t k_tᵀ) + β_t v_t k_tᵀ,  o_t = S_t q_t                              eq. 10
+///     S_t = S_{t−1} α_t (I − β_t k_t k_tᵀ) + β_t v_t k_tᵀ,  o_t = S_t q_t                       section 3.1
 ///
 /// with α_t = σ(w_a · x_t + b_a) and β_t = σ(w · x_t + b); keys and queries have length 1. Deviations: the paper's α_t
 /// is Mamba-2's, exp(−A softplus(·)) with a learned A; its convolutions, norm and output gate are layers of a model.

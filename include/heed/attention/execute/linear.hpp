@@ -18,6 +18,7 @@
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/linear_attention.hpp>
+#include <heed/ops/masks.hpp>
 #include <heed/ops/shape.hpp>
 
 /// Many queries in linear time, if weights are inner products up to a factor: the sum over keys comes first.
@@ -73,7 +74,8 @@ struct sums_of_keys {
 template <class Sums>
 sums_of_keys(Sums) -> sums_of_keys<Sums>;
 
-/// Linear attention for generation: stores one matrix for each sentence, and each word costs the same.
+/// Linear attention, also with combine::delta_rule, for generation: stores one matrix for each sentence, and each word
+/// costs the same.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
 ///     eq. 6; with a_t instead of γ, score::gated_decay, Yang et al. 2024, section 4.1
@@ -81,7 +83,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 ///     streaming generate{attend};
 ///     auto sums = generate.start(attend.on(prompt));
 ///     while (…) {
-///         sums = generate.extend(sums, attend.on(word));      // word [B,1,D]
+///         sums = generate.extend(sums, word);                 // [B,1,D]
 ///         auto context = generate.answer(sums, query);        // query [B,Q]
 ///     }
 ///
@@ -137,34 +139,34 @@ private:
             const given plain{attend.score, attend.normalize};
             auto memory = detail::from_source("streaming::extend", detail::memory_by{plain}, words, rest...);
             const auto [B, T, N] = shape_of(memory.keys);
-            const std::size_t D = memory.width();
             const auto keys = ops::slice_columns(memory.keys, columns_of_gates, N);
-            const auto asking = ops::reshaped(faded(keys, memory.keys), B * T, N - columns_of_gates);
-            const auto predicted = ops::bmm(asking, ops::slice_columns(sums.of, 0, D));
-            const auto& delta = heed::summing(attend.combine);
-            auto values = delta.corrected(attend.score, attend.normalize, memory.keys,
-                                          ops::subtract(memory.values, predicted), delta.rates(words), memory.real);
-            return heed::memory<decltype(values), decltype(memory.keys)>{std::move(values), std::move(memory.keys),
-                                                                         std::move(memory.real)};
+            const auto predicted = ops::bmm(ops::reshaped(faded(keys, memory.keys), B * T, N - columns_of_gates),
+                                            ops::slice_columns(sums.of, 0, memory.width()));
+            auto values = heed::summing(attend.combine)
+                              .prepare_values(ops::subtract(memory.values, predicted),
+                                              detail::source_of_values{words, memory.keys, memory.real, memory.mask,
+                                                                       attend.score, attend.normalize});
+            return heed::memory<decltype(values), decltype(memory.keys), decltype(memory.mask)>{
+                std::move(values), std::move(memory.keys), std::move(memory.real), std::move(memory.mask)};
         }
     }
 
     /// Rows [B,n,F], each times the decay of the sums up to it; `keys` as prepared.
     auto faded(const tensor auto& rows, const tensor auto& keys) const
     {
-        const auto [B, n, F] = shape_of(rows);
         if constexpr (columns_of_gates > 0) {
             return ops::multiply(rows, ops::exp(ops::scale(ops::slice_columns(keys, 1, 2), -1)));
         } else {
+            using number = plain_number<element_of<decltype(rows)>>;
             const double decay = attend.normalize.linear_rule().decay;
-            array<plain_number<element_of<decltype(rows)>>, 3> left(shape_of_rank<3>{1, n, 1});
-            for (std::size_t i = 0; i < n; ++i)
-                left(0, i, 0) =
-                    static_cast<plain_number<element_of<decltype(rows)>>>(std::pow(decay, static_cast<double>(i + 1)));
+            array<number, 3> left(shape_of_rank<3>{1, shape_of(rows)[1], 1});
+            for (std::size_t i = 0; i < left.size(); ++i)
+                left(0, i, 0) = static_cast<number>(std::pow(decay, static_cast<double>(i + 1)));
             return ops::multiply(rows, same_family(rows, left));
         }
     }
 
+    /// The sums plus the keys of a memory, without those that its mask hides.
     auto added(const auto& sums, const auto& memory) const
     {
         const double decay = attend.normalize.linear_rule().decay;
@@ -176,12 +178,15 @@ private:
             const auto between = ops::bmm_nt(last, ops::slice_columns(memory.keys, 0, 2));
             const auto left = ops::decay_history(constant_like(memory.keys, shape_of_rank<2>{B, T}, 1), between);
             const auto keys = ops::multiply(ops::slice_columns(memory.keys, 2, N), ops::reshaped(left, B, T, 1));
-            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::slice_columns(last, 0, 1))), keys,
-                                                 memory.values, memory.real, decay)};
+            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::slice_columns(last, 0, 1))),
+                                                 visible(keys, memory.mask), memory.values, memory.real, decay)};
         } else {
-            return sums_of_keys{ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, decay)};
+            return sums_of_keys{
+                ops::add_to_sums(sums.of, visible(memory.keys, memory.mask), memory.values, memory.real, decay)};
         }
     }
+    static const auto& visible(const tensor auto& keys, const no_mask&) { return keys; }
+    static auto visible(const tensor auto& keys, const boolean_mask<2>& mask) { return ops::zero_masked(keys, mask); }
 
     // Keys that decay by gates begin with the sums of the gates.
     static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
